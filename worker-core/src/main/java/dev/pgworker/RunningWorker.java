@@ -212,7 +212,7 @@ final class RunningWorker {
                 Math.max(0, parts.settings().concurrency() - load.running()),
                 services.listener != null && services.listener.isListening(),
                 services.heartbeat.sinceBeat(),
-                services.fetchLoop.sinceSuccess(),
+                services.claimLoop.sinceSuccess(),
                 deadThreads(),
                 services.context.outage().isPresent(),
                 stall(),

@@ -7,7 +7,7 @@ import org.springframework.dao.DataAccessException;
 import org.springframework.jdbc.UncategorizedSQLException;
 import org.springframework.jdbc.support.SQLStateSQLExceptionTranslator;
 
-import dev.pgworker.internal.engine.claim.FetchResult;
+import dev.pgworker.internal.engine.claim.Claims;
 import dev.pgworker.internal.engine.queue.LocalQueue.Progress;
 import dev.pgworker.internal.failure.DatabaseFailure;
 
@@ -42,13 +42,13 @@ final class SinglePass {
             services.pauses.lookOnce();
             services.periodic.start(services.pauses);
             boolean limited = services.limits.applyOnce();
-            services.fetcher.learnTasks();
+            services.claims.learnTasks();
             while (true) {
                 if (services.lease.isLost()) {
                     throw new IllegalStateException(
                             "Worker " + services.context.workerId() + " could not send a heartbeat");
                 }
-                services.fetcher.tend();
+                services.claims.tend();
                 // Read first: a job settled after this may have added one that the claim does not see.
                 Progress before = services.localQueue.progress();
                 // Read first, too: without a claim it is unknown what is left, and the lease may begin any moment.
@@ -71,14 +71,23 @@ final class SinglePass {
     /** Returns whether there may be more. */
     private boolean fetch() throws SQLException {
         int room = services.localQueue.free();
-        return room > 0 && fetchUndisturbed(room).mayGoOn();
+        if (room == 0) {
+            return false;
+        }
+        Claims.Result result = fetchUndisturbed(room);
+        if (result.count() == 0 && !result.full()) {
+            // Nobody listens: what handlers have added, or limits have let through, may lie anywhere.
+            services.claims.forgetFloors();
+            result = fetchUndisturbed(room);
+        }
+        return result.count() > 0 || result.full();
     }
 
     /** Claims jobs, once more where another transaction was in the way, or a single job that the next claim passes over. */
-    private FetchResult fetchUndisturbed(int room) throws SQLException {
+    private Claims.Result fetchUndisturbed(int room) throws SQLException {
         for (int attempt = 1; ; attempt++) {
             try {
-                return services.fetcher.fetch(room);
+                return services.claims.claim(room);
             } catch (SQLException e) {
                 boolean outage = DatabaseFailure.of(e) == DatabaseFailure.OUTAGE && !DatabaseFailure.isAnswer(e);
                 if (outage || attempt == MOST_CONFLICTS) {

@@ -18,25 +18,22 @@ import dev.pgworker.internal.client.JdbcJobSchedules;
 import dev.pgworker.internal.crontab.CronScheduler;
 import dev.pgworker.internal.engine.HeldBack;
 import dev.pgworker.internal.engine.WorkerContext;
+import dev.pgworker.internal.engine.claim.AnnouncedClaims;
+import dev.pgworker.internal.engine.claim.ClaimLoop;
 import dev.pgworker.internal.engine.claim.ClaimPermission;
-import dev.pgworker.internal.engine.claim.ClaimPlanner;
 import dev.pgworker.internal.engine.claim.ClaimTracker;
+import dev.pgworker.internal.engine.claim.Claims;
 import dev.pgworker.internal.engine.claim.CurrentFlags;
 import dev.pgworker.internal.engine.claim.DirectTasks;
-import dev.pgworker.internal.engine.claim.FetchLoop;
-import dev.pgworker.internal.engine.claim.Fetcher;
-import dev.pgworker.internal.engine.claim.FloorScanner;
-import dev.pgworker.internal.engine.claim.FollowUpClaims;
-import dev.pgworker.internal.engine.claim.SecondFetchLoop;
+import dev.pgworker.internal.engine.claim.Looks;
 import dev.pgworker.internal.engine.claim.ServedTasks;
-import dev.pgworker.internal.engine.claim.ToldClaims;
 import dev.pgworker.internal.engine.complete.JobCompleter;
 import dev.pgworker.internal.engine.complete.Reconciler;
 import dev.pgworker.internal.engine.complete.StallDiagnosis;
 import dev.pgworker.internal.engine.direct.DirectChains;
-import dev.pgworker.internal.engine.floor.ClaimFloor;
+import dev.pgworker.internal.engine.floor.Floors;
 import dev.pgworker.internal.engine.floor.JobAnnouncements;
-import dev.pgworker.internal.engine.floor.QueueFloors;
+import dev.pgworker.internal.engine.queue.FreedQueues;
 import dev.pgworker.internal.engine.queue.LocalQueue;
 import dev.pgworker.internal.engine.run.HandlerCalls;
 import dev.pgworker.internal.engine.run.HandlerThreads;
@@ -44,6 +41,7 @@ import dev.pgworker.internal.engine.run.HandlerTransactions;
 import dev.pgworker.internal.engine.run.JobExecutor;
 import dev.pgworker.internal.engine.run.OutcomeInbox;
 import dev.pgworker.internal.engine.run.Ownership;
+import dev.pgworker.internal.engine.run.Payloads;
 import dev.pgworker.internal.engine.run.RunResults;
 import dev.pgworker.internal.engine.run.RunningAttempts;
 import dev.pgworker.internal.event.WorkerEvents;
@@ -114,6 +112,8 @@ final class WorkerServices {
     private final Ownership ownership;
     final KeptHistory kept = new KeptHistory();
     private final HeldBack held = new HeldBack();
+    private final Floors floors = new Floors();
+    private final FreedQueues freedQueues;
 
     final WorkerContext context;
     final PeriodicTasks periodic;
@@ -122,12 +122,10 @@ final class WorkerServices {
     final LocalQueue localQueue;
     final CurrentFlags flags;
     final JobExecutor executor;
-    final FollowUpClaims followUps;
     final JobCompleter completer;
-    final Fetcher fetcher;
-    final FetchLoop fetchLoop;
-    final SecondFetchLoop secondFetchLoop;
-    final FloorScanner floorScanner;
+    final Claims claims;
+    final ClaimLoop claimLoop;
+    final Looks looks;
     final DirectChains direct;
     final Reconciler reconciler;
     final Lookout lookout;
@@ -169,6 +167,7 @@ final class WorkerServices {
         periodic = new PeriodicTasks(parts.periodic().name(), parts.periodic().observations());
         store = new JobStore(parts.dataSource(), parts.privateDataSource(), parts.schema(), workerId);
         tracker = new ClaimTracker(signal);
+        freedQueues = new FreedQueues(store.outcomes()::wake);
         flags = new CurrentFlags(parts.forbiddenFlags());
 
         // Run: what has been claimed.
@@ -200,13 +199,11 @@ final class WorkerServices {
         limits = limits(limitStore);
         ownership = new Ownership(
                 lease, store.holdings(), localQueue, () -> history.isReady() && pauses.isKnown() && limits.isKnown());
-        ClaimFloor floor = new ClaimFloor(signal::scanWanted);
-        QueueFloors queueFloors = new QueueFloors(signal::scanWanted);
         OutcomeInbox inbox = new OutcomeInbox(parts.settings().interruptedJobRetryDelay());
         executor = new JobExecutor(
                 context,
                 localQueue,
-                handlerCalls(queueFloors),
+                handlerCalls(),
                 new HandlerThreads(localQueue, parts.handlerExecutor()),
                 attempts,
                 ownership,
@@ -216,26 +213,15 @@ final class WorkerServices {
         ServedTasks tasks = new ServedTasks(
                 store.claims(), parts.tasks().identifiers(), new DirectTasks(directTasks, signal), held);
         ClaimPermission permission = new ClaimPermission(tasks, flags, ownership);
-        followUps = new FollowUpClaims(permission, localQueue, queueFloors, executor);
         completer = new JobCompleter(
-                context, store.outcomes(), localQueue, tracker, followUps, inbox, parts.reconcileInterval());
-        ClaimPlanner planner = new ClaimPlanner(permission, store.due(), localQueue, floor, queueFloors, tracker);
-        fetcher = new Fetcher(context, store.claims(), tasks, planner, tracker, executor);
-        secondFetchLoop = new SecondFetchLoop(context, fetcher, planner, localQueue, ownership);
-        JobAnnouncements announcements = new JobAnnouncements(floor, queueFloors);
-        fetchLoop = new FetchLoop(
-                context,
-                fetcher,
-                planner,
-                localQueue,
-                ownership,
-                secondFetchLoop,
-                new FetchLoop.Polling(
-                        parts.settings().pollInterval(),
-                        parts.settings().listen() ? () -> {} : () -> assumeNews(announcements)));
-        ToldClaims toldClaims =
-                new ToldClaims(context, store.claims(), permission, tracker, localQueue, fetchLoop, executor);
-        floorScanner = new FloorScanner(context, planner);
+                context, store.outcomes(), localQueue, tracker, freedQueues, inbox, parts.reconcileInterval());
+        claims = new Claims(context, store.claims(), permission, localQueue, floors, tracker, executor);
+        claimLoop = claimLoop();
+        JobAnnouncements announcements =
+                new JobAnnouncements(floors, claimLoop::lookForJobs, claimLoop::claimAnnounced);
+        AnnouncedClaims announced =
+                new AnnouncedClaims(context, store.claims(), permission, tracker, localQueue, claimLoop, executor);
+        looks = new Looks(context, claims, ownership);
         direct = new DirectChains(
                 context,
                 permission,
@@ -246,7 +232,7 @@ final class WorkerServices {
                 parts.settings().pollInterval());
 
         // Watch.
-        reconciler = reconciler(planner);
+        reconciler = reconciler();
         migrations = new MigrationWatch(
                 workerId,
                 new MigrationStore(parts.dataSource(), parts.schema()),
@@ -261,7 +247,7 @@ final class WorkerServices {
                 executor::cancel,
                 this::isListening,
                 context.outage());
-        listener = parts.settings().listen() ? listener(announcements, toldClaims) : null;
+        listener = parts.settings().listen() ? listener(announcements, announced) : null;
         JobTableStore table = new JobTableStore(parts.dataSource(), parts.schema());
         snapshots = new SnapshotWatch(
                 table, localQueue::settledInTotal, LONGEST_SNAPSHOT, LEAST_FINISHED, context.outage());
@@ -294,12 +280,11 @@ final class WorkerServices {
                 context.outage());
         held.tells(() -> {
             tasks.refresh();
-            floor.forget();
-            queueFloors.forget();
+            floors.forget();
             localQueue.putHeldAside();
             signal.tasksMayHaveChanged();
         });
-        signal.wakes(fetchLoop, secondFetchLoop, direct, floorScanner, reconciler, watchdog);
+        signal.wakes(claimLoop, direct, reconciler, watchdog);
     }
 
     private boolean isListening() {
@@ -327,15 +312,17 @@ final class WorkerServices {
     private LocalQueue localQueue(WorkSignal signal) {
         WorkerSettings settings = parts.settings();
         return new LocalQueue(
-                settings.concurrency(),
-                settings.localQueueSize(),
-                settings.localQueueTtl(),
-                settings.queueRunLimit(),
+                new LocalQueue.Limits(
+                        settings.concurrency(),
+                        settings.localQueueSize(),
+                        settings.localQueueTtl(),
+                        settings.queueRunLimit()),
                 held,
+                freedQueues,
                 signal::capacityFreed);
     }
 
-    private HandlerCalls handlerCalls(QueueFloors queueFloors) {
+    private HandlerCalls handlerCalls() {
         PlatformTransactionManager manager = parts.transactionManager();
         return new HandlerCalls(
                 parts.tasks(),
@@ -343,22 +330,23 @@ final class WorkerServices {
                 parts.jobInterceptors(),
                 manager == null
                         ? null
-                        : new HandlerTransactions(
-                                manager, parts.dataSource(), store.outcomes(), localQueue, queueFloors, ownership),
+                        : new HandlerTransactions(manager, parts.dataSource(), store.outcomes(), localQueue, ownership),
                 parts.jobScheduler(),
                 new RunResults(kept, parts.codec(), parts.settings().history().maxResultSize()),
-                parts.settings().cancel());
+                parts.settings().cancel(),
+                new Payloads(store.claims(), localQueue));
     }
 
-    private Reconciler reconciler(ClaimPlanner planner) {
+    private Reconciler reconciler() {
         JobStore beside = parts.storeBesideThePool(context.workerId());
         StallDiagnosis diagnosis = new StallDiagnosis(
                 ownership,
                 localQueue,
-                planner,
-                fetchLoop,
+                claims,
+                claimLoop,
                 completer,
-                new StallDiagnosis.Questions(store.due(), beside == null ? null : beside.due(), parts.stallAfter()));
+                new StallDiagnosis.Questions(
+                        store.claims(), beside == null ? null : beside.claims(), parts.stallAfter()));
         return new Reconciler(context, store, localQueue, tracker, executor, diagnosis, parts.reconcileInterval());
     }
 
@@ -379,14 +367,14 @@ final class WorkerServices {
         }
     }
 
-    private NotificationListener listener(JobAnnouncements announcements, ToldClaims toldClaims) {
+    private NotificationListener listener(JobAnnouncements announcements, AnnouncedClaims announced) {
         return new NotificationListener(
                 context,
                 parts.listenDataSource(),
                 announcements,
                 new NotificationListener.Told(
                         context.signal()::jobsMayBeDue,
-                        toldClaims::claim,
+                        announced::claim,
                         lookout,
                         Map.of(
                                 "worker:migrate", text -> migrations.migrationAnnounced(),
@@ -401,9 +389,21 @@ final class WorkerServices {
         limitGate.told(text);
     }
 
+    private ClaimLoop claimLoop() {
+        WorkerSettings settings = parts.settings();
+        return new ClaimLoop(
+                context,
+                claims,
+                localQueue,
+                floors,
+                ownership,
+                freedQueues,
+                new ClaimLoop.Polling(settings.pollInterval(), settings.listen() ? () -> {} : this::assumeNews));
+    }
+
     /** Where nothing is announced anything may have happened between two polls. */
-    private void assumeNews(JobAnnouncements announcements) {
-        announcements.missed();
+    private void assumeNews() {
+        floors.forget();
         migrations.migrationAnnounced();
         context.signal().jobsMayBeDue();
     }
@@ -488,7 +488,7 @@ final class WorkerServices {
         periodic.start(pauses);
         periodic.start(limits);
         ofOwnThread().forEach(BackgroundService::start);
-        Stream.of(migrations, reconciler, sweep, snapshots, unservedTasks, vacuum, cron, schedules, cleanup)
+        Stream.of(migrations, reconciler, looks, sweep, snapshots, unservedTasks, vacuum, cron, schedules, cleanup)
                 .filter(Objects::nonNull)
                 .forEach(periodic::start);
     }
@@ -512,9 +512,8 @@ final class WorkerServices {
 
     /** Returns the services with a thread of their own, in the order in which they start. */
     private Stream<BackgroundService> ofOwnThread() {
-        Stream<@Nullable BackgroundService> first =
-                Stream.of(heartbeat, watchdog, completer, listener, fetchLoop, secondFetchLoop);
-        Stream<@Nullable BackgroundService> last = Stream.of(floorScanner, cancels, record);
+        Stream<@Nullable BackgroundService> first = Stream.of(heartbeat, watchdog, completer, listener, claimLoop);
+        Stream<@Nullable BackgroundService> last = Stream.of(cancels, record);
         return Stream.concat(Stream.concat(first, direct.services()), last).filter(Objects::nonNull);
     }
 

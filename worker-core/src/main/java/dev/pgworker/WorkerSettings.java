@@ -18,7 +18,7 @@ import dev.pgworker.task.CancelSettings;
  * @param localQueueTtl maximum time a claimed job waits for a handler before it is released; positive, the default is 1
  *     s
  * @param queueRunLimit maximum number of jobs of one named queue to claim together, 1 to 1,000; the default is 100. No
- *     more jobs are claimed than their handler is measured to finish within 50 ms. They run one after the other. With
+ *     more jobs are claimed than their handler is measured to finish within 200 ms. They run one after the other. With
  *     1, a job is claimed only when the one before it has ended
  * @param pollInterval fallback polling interval, in case a notification is lost; positive, the default is 2 s
  * @param listen whether the worker listens for notifications, on a connection that it keeps open; if false, it finds

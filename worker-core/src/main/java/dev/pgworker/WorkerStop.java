@@ -99,9 +99,8 @@ final class WorkerStop {
             services.vacuum.cancel();
         }
         services.direct.beginStop();
-        services.fetchLoop.beginStop();
-        services.secondFetchLoop.beginStop();
-        services.fetcher.cancel();
+        services.claimLoop.beginStop();
+        services.claims.cancel();
         stopAll(
                 CLAIMING_LIMIT,
                 services.cron,
@@ -116,12 +115,10 @@ final class WorkerStop {
                 services.vacuum,
                 services.listener,
                 services.migrations,
-                services.fetchLoop,
-                services.secondFetchLoop,
-                services.floorScanner,
+                services.claimLoop,
+                services.looks,
                 services.reconciler);
         services.periodic.stop(Duration.ofNanos(Math.max(0, end - System.nanoTime())));
-        services.followUps.stop();
         services.executor.close();
     }
 

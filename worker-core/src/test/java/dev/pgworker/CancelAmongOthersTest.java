@@ -16,6 +16,7 @@ import dev.pgworker.job.Cancellation.State;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.job.Task;
+import dev.pgworker.testing.ClaimSql;
 import dev.pgworker.testing.OwnThread;
 import dev.pgworker.testing.TestSchema;
 
@@ -35,10 +36,9 @@ class CancelAmongOthersTest {
     void aFailureWhoseStatementBeganBeforeTheCancellationIsWritten() throws Exception {
         long first = running("pgworker-1", 1);
         long id = running("pgworker-1");
-        String write = "select outcome from {schema}.pgworker_release('pgworker-1', array[" + first + ", " + id
-                + "]::bigint[], array[" + claimOf(first) + ", " + claimOf(id)
-                + "], array['fail', 'retry'], array[null, null]::float8[], array[null, null]::timestamptz[],"
-                + " array['on purpose', 'on purpose'], array[null, null], array[1, 1], array[null, null])";
+        String write = "select outcome from {schema}.pgworker_release('pgworker-1', array["
+                + ClaimSql.outcome(String.valueOf(first), "'fail'", "null", "'on purpose'", "null", "1") + ", "
+                + ClaimSql.outcome(String.valueOf(id), "'retry'", "null", "'on purpose'", "null", "1") + "])";
         try (Connection connection = db.dataSource().getConnection();
                 Statement statement = connection.createStatement()) {
             connection.setAutoCommit(false);
@@ -101,13 +101,6 @@ class CancelAmongOthersTest {
         assertThat(answers)
                 .hasSize(60_000)
                 .allSatisfy(answer -> assertThat(answer.state()).isEqualTo(State.REMOVED));
-    }
-
-    private String claimOf(long id) {
-        return db.sql("select pg_catalog.format('timestamptz %L', locked_at) from {schema}._private_jobs where id = ?")
-                .param(id)
-                .query(String.class)
-                .single();
     }
 
     private State stateOf(long id) {

@@ -57,6 +57,7 @@ import dev.pgworker.schedule.ScheduleQuery;
 import dev.pgworker.schema.SchemaMigrator;
 import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.task.PayloadCodec;
+import dev.pgworker.testing.ClaimSql;
 import dev.pgworker.testing.RecordingListener;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -195,10 +196,7 @@ final class GuideRoles {
         sql(owner, schema, "select {schema}.worker_heartbeat('dead')").query().listOfRows();
         sql(owner, schema, "update {schema}._private_workers set last_heartbeat_at = now() - interval '1 day'")
                 .update();
-        sql(
-                        owner,
-                        schema,
-                        "select from {schema}.pgworker_claim('dead', array(select id from {schema}._private_tasks), 1)")
+        sql(owner, schema, "select from " + ClaimSql.claim("'dead'", "1") + " c")
                 .query()
                 .listOfRows();
         RecordingListener events = new RecordingListener();
@@ -317,11 +315,7 @@ final class GuideRoles {
                 .update();
         for (String holder : List.of("gone", "stuck")) {
             jobs.addJob(WORK, "held", JobSpec.builder().queueName(holder).build());
-            sql(
-                            owner,
-                            schema,
-                            "select from {schema}.pgworker_claim('" + holder
-                                    + "', array(select id from {schema}._private_tasks where identifier = 'work'), 1)")
+            sql(owner, schema, "select from " + ClaimSql.claim("'" + holder + "'", "1") + " c")
                     .query()
                     .listOfRows();
         }

@@ -20,6 +20,7 @@ import org.springframework.transaction.support.TransactionTemplate;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobKeyMode;
 import dev.pgworker.job.JobSpec;
+import dev.pgworker.testing.ClaimSql;
 import dev.pgworker.testing.TestSchema;
 import dev.pgworker.testsupport.TestPostgres;
 
@@ -90,7 +91,7 @@ class GuideRolesTest {
 
         refusesToChangeTheSchema();
         refuses(
-                "select * from {schema}.pgworker_claim('me', array[1], 1)",
+                "select * from " + ClaimSql.claim("'me'", "1") + " c",
                 "update {schema}._private_jobs set locked_by = 'me', locked_at = now()",
                 "update {schema}._private_job_queues set locked_by = 'me'",
                 "update {schema}._private_tasks set identifier = 'other'",
@@ -206,7 +207,7 @@ class GuideRolesTest {
                 "select {schema}.add_job('another')",
                 "select {schema}.remove_job('k')",
                 "select {schema}.complete_jobs(array[1])",
-                "select * from {schema}.pgworker_claim('me', array[1], 1)",
+                "select * from " + ClaimSql.claim("'me'", "1") + " c",
                 "update {schema}._private_jobs set priority = 1",
                 "delete from {schema}._private_jobs",
                 "delete from {schema}._private_workers",

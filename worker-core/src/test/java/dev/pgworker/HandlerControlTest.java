@@ -15,6 +15,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import javax.sql.DataSource;
 
 import org.assertj.core.data.Offset;
+import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -330,10 +331,11 @@ class HandlerControlTest {
 
         events.await(JobCompleted.class, 50);
         assertThat(effects()).hasSize(50).isSorted();
-        assertThat(db.sql("select count(*) from {schema}._private_job_queues where locked_by is not null")
-                        .query(Integer.class)
-                        .single())
-                .isZero();
+        Awaitility.await()
+                .until(() -> db.sql("select count(*) from {schema}._private_job_queues where locked_by is not null")
+                                .query(Integer.class)
+                                .single()
+                        == 0);
     }
 
     @Test

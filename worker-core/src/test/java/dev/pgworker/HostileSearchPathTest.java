@@ -288,7 +288,7 @@ class HostileSearchPathTest {
         // Nothing calls the triggers but what happens to jobs.
         calls.add("select * from jobs.permanently_fail_jobs(array(select j.id from jobs.jobs j), 'reason')");
         calls.add("select * from jobs.reschedule_jobs(array(select j.id from jobs.jobs j), attempts => '0')");
-        calls.add("select * from jobs.pgworker_claim('w', '{1,2,3}', '10')");
+        calls.add("select * from jobs.pgworker_claim(" + REQUEST + ", '10', " + FLOORS + ")");
         calls.add("select jobs.add_job('t', '[1]', 'q', job_key => 'k')");
         try (Connection connection = owner.getConnection();
                 Statement statement = connection.createStatement();
@@ -311,6 +311,10 @@ class HostileSearchPathTest {
         return calls;
     }
 
+    private static final String REQUEST = "'(w,\"{1,2,3}\",,\"{1,1,1}\",12,t,\"{g}\",)'::jobs.pgworker_request";
+
+    private static final String FLOORS = "'{\"(f,0,-infinity,0)\",\"(t,0,-infinity,0)\"}'::jobs.pgworker_floor[]";
+
     private static String value(String function, String argument) {
         int space = argument.indexOf(' ');
         String name = argument.substring(0, space);
@@ -321,6 +325,15 @@ class HostileSearchPathTest {
         if (type.endsWith("job_spec[]")) {
             return "array[('t', '[1]', 'q', null, null, 'k', null, '{f}'), ('t', null, null, null, null, null, null, null)]::"
                     + "jobs.job_spec[]";
+        }
+        if (type.endsWith("pgworker_request")) {
+            return REQUEST;
+        } else if (type.endsWith("pgworker_floor[]")) {
+            return FLOORS;
+        } else if (type.endsWith("pgworker_floor")) {
+            return "null::jobs.pgworker_floor";
+        } else if (type.endsWith("pgworker_outcome[]")) {
+            return "'{\"(1,2020-01-01,retry,1,,e,,1,,,,)\"}'::jobs.pgworker_outcome[]";
         }
         String value = VALUES.getOrDefault(argument, VALUES.getOrDefault(name, VALUES.get(type)));
         return "'" + Objects.requireNonNull(value, argument) + "'";

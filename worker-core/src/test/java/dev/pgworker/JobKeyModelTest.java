@@ -22,6 +22,7 @@ import dev.pgworker.job.Job;
 import dev.pgworker.job.JobKeyMode;
 import dev.pgworker.job.JobRequest;
 import dev.pgworker.job.JobSpec;
+import dev.pgworker.testing.ClaimSql;
 import dev.pgworker.testing.TestSchema;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -308,8 +309,7 @@ class JobKeyModelTest {
         String worker = any(WORKERS);
         int wanted = 1 + random.nextInt(3);
         log.add("claim " + worker + " " + wanted);
-        List<Long> claimed = db.sql(
-                        "select id from {schema}.pgworker_claim(?, array(select id from {schema}._private_tasks), ?)")
+        List<Long> claimed = db.sql("select id from " + ClaimSql.claim("?", "?") + " c order by priority, run_at, id")
                 .params(worker, wanted)
                 .query(Long.class)
                 .list();
@@ -331,16 +331,12 @@ class JobKeyModelTest {
             return;
         }
         String worker = random.nextInt(8) == 0 ? any(WORKERS) : Objects.requireNonNull(row.lockedBy);
-        int wanted = random.nextInt(2);
-        log.add("complete " + row.id + " by " + worker + " wanting " + wanted);
-        List<String> answer = db.sql("""
+        log.add("complete " + row.id + " by " + worker);
+        List<String> answer =
+                db.sql("""
                         select outcome || ' ' || id
                         from {schema}.pgworker_complete(?, array[?::bigint],
-                          array(select coalesce(locked_at, now()) from {schema}._private_jobs where id = ?), null,
-                          array(select id from {schema}._private_tasks), ?)""")
-                .params(worker, row.id, row.id, wanted)
-                .query(String.class)
-                .list();
+                          array(select coalesce(locked_at, now()) from {schema}._private_jobs where id = ?), array[1])""").params(worker, row.id, row.id).query(String.class).list();
         List<String> expected = new ArrayList<>();
         if (!worker.equals(row.lockedBy)) {
             expected.add("lost " + row.id);
@@ -348,16 +344,18 @@ class JobKeyModelTest {
             rows.remove(row.id);
             endCancelled(row, "completed");
             unlock(row);
-            List<Row> next = new ArrayList<>();
-            if (row.queue != null && wanted > 0) {
-                first(row.queue, next);
-            }
-            for (Row r : next) {
-                lock(r, worker);
-                expected.add("claimed " + r.id);
-            }
+            freeQueues(worker, row);
         }
         assertThat(answer).isEqualTo(expected);
+    }
+
+    private void freeQueues(String worker, Row row) {
+        db.sql(
+                        "select {schema}.pgworker_free_queues(array(select id from {schema}._private_job_queues where queue_name = ?),"
+                                + " array[?])")
+                .params(row.queue, worker)
+                .query()
+                .listOfRows();
     }
 
     private void release() {
@@ -371,12 +369,13 @@ class JobKeyModelTest {
         Instant at = random.nextInt(4) == 0 ? FUTURE : past();
         log.add("release " + row.id + " " + action + " at " + at);
         List<String> answer = db.sql("""
-                        select outcome from {schema}.pgworker_release(?, array[?::bigint],
-                          array(select locked_at from {schema}._private_jobs where id = ?), array[?], array[null::float8],
-                          array[?::timestamptz], array[?::text], array[?::text], array[?::int], array[null::text])""")
+                        select outcome from {schema}.pgworker_release(?, array[row(?::bigint,
+                          (select locked_at from {schema}._private_jobs where id = ?), ?, null, ?::timestamptz, ?::text, ?::text,
+                          ?::int, null, null, null, null)::{schema}.pgworker_outcome])""")
                 .params(worker, row.id, row.id, action, at.toString(), error, row.claimedKey, row.claimedAttempts)
                 .query(String.class)
                 .list();
+        freeQueues(worker, row);
         boolean ended = row.retired() || !Objects.equals(row.claimedKey, row.key);
         if (error != null) {
             row.error = error;

@@ -21,6 +21,7 @@ import org.springframework.dao.DataAccessException;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobKeyMode;
 import dev.pgworker.job.JobSpec;
+import dev.pgworker.testing.ClaimSql;
 import dev.pgworker.testing.OwnThread;
 import dev.pgworker.testing.TestSchema;
 
@@ -293,10 +294,7 @@ class JobKeyTest {
         try (Connection claiming = db.dataSource().getConnection()) {
             claiming.setAutoCommit(false);
             try (var statement = claiming.createStatement()) {
-                statement.execute(
-                        db.schema()
-                                .in(
-                                        "select * from {schema}.pgworker_claim('w', array(select id from {schema}._private_tasks), 1)"));
+                statement.execute(db.schema().in("select * from " + ClaimSql.claim("'w'", "1") + " c"));
             }
             CompletableFuture<Job> adding = CompletableFuture.supplyAsync(
                     () -> add("t", 2, JobSpec.builder().jobKey("k")), OwnThread.EACH);
@@ -406,9 +404,9 @@ class JobKeyTest {
 
             for (long id : List.of(removed, replaced)) {
                 db.sql("""
-                                select count(*) from {schema}.pgworker_release('w', array[?::bigint],
-                                  array(select locked_at from {schema}._private_jobs where id = ?), array[?], array[0::float8],
-                                  array[null::timestamptz], array[null::text], array[?], array[1], array[null::text])""")
+                                select count(*) from {schema}.pgworker_release('w', array[row(?::bigint,
+                                  (select locked_at from {schema}._private_jobs where id = ?), ?, 0, null, null, ?, 1, null, null,
+                                  null, null)::{schema}.pgworker_outcome])""")
                         .params(id, id, action, (id == removed ? "removed" : "replaced") + action)
                         .query(Integer.class)
                         .single();

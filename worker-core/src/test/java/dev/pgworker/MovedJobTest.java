@@ -13,6 +13,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
+import dev.pgworker.testing.ClaimSql;
 import dev.pgworker.testing.OwnThread;
 import dev.pgworker.testing.TestSchema;
 
@@ -26,10 +27,7 @@ import static org.awaitility.Awaitility.await;
 class MovedJobTest {
 
     /** What only the context of the statement that locks says. */
-    private static final String CLAIM = "from mine m";
-
-    private static final String IN_FRONT = "select p.tids from place";
-    private static final String FOLLOW_UPS = "FOR over SELECT rows";
+    private static final String CLAIM = "j.ctid = any(tids)";
 
     @RegisterExtension
     final TestSchema db = new TestSchema(4).installedAnew();
@@ -139,18 +137,7 @@ class MovedJobTest {
     }
 
     private static String claim(int wanted) {
-        return claim(wanted, "");
-    }
-
-    private static String claim(int wanted, String arguments) {
-        return "select id from {schema}.pgworker_claim('w', array(select id from {schema}._private_tasks), " + wanted
-                + ", runs => array[10]" + arguments + ")";
-    }
-
-    private static String completion(long id, String arguments) {
-        return "select id from {schema}.pgworker_complete('w', array[" + id
-                + "]::bigint[], (select array[locked_at] from {schema}._private_jobs where id = " + id
-                + "), null, array(select id from {schema}._private_tasks), 10" + arguments + ")";
+        return "select id from " + ClaimSql.claim("'w'", String.valueOf(wanted), "null", "10") + " c";
     }
 
     @Test
@@ -158,30 +145,6 @@ class MovedJobTest {
         addJobs("moved", "next");
 
         assertThat(query(claim(10), CLAIM)).doesNotContain(id("moved"));
-        assertThat(lockedBy("moved")).isNull();
-    }
-
-    @Test
-    void isNotClaimedAmongTheJobsInFront() throws SQLException {
-        addJobs("first", "moved", "1", "2", "3", "4", "5", "6", "7", "8", "9");
-
-        assertThat(query(
-                        claim(
-                                10,
-                                ", levels => array[0], floor_run_ats => array[now()], floor_ids => array[0], front_level => 0"),
-                        IN_FRONT))
-                .hasSizeGreaterThan(0)
-                .doesNotContain(id("moved"));
-        assertThat(lockedBy("moved")).isNull();
-    }
-
-    @Test
-    void isNotClaimedInARunWhenTheJobBeforeHasEnded() throws SQLException {
-        addJobs("first", "moved", "next");
-        long first = id("first");
-        assertThat(halted(claim(1), "")).containsExactly(first);
-
-        assertThat(query(completion(first, ", aheads => array[5]"), FOLLOW_UPS)).isEmpty();
         assertThat(lockedBy("moved")).isNull();
     }
 

@@ -34,6 +34,7 @@ import dev.pgworker.job.JobSpec;
 import dev.pgworker.job.Task;
 import dev.pgworker.task.JobControlException;
 import dev.pgworker.task.TaskHandler;
+import dev.pgworker.testing.ClaimSql;
 import dev.pgworker.testing.RecordingListener;
 import dev.pgworker.testing.TestSchema;
 
@@ -174,28 +175,31 @@ class QueueTest {
     }
 
     @Test
-    void noQueueIsLookedAtTwiceWhereOneThatIsTakenFillsTheFront() {
-        db.sql("insert into {schema}._private_tasks (identifier) values ('work')")
-                .update();
-        db.sql("""
-                        insert into {schema}._private_job_queues (queue_name, locked_at, locked_by)
-                        select 'q' || n, case when n < 22 then now() end, case when n < 22 then 'other' end
-                        from generate_series(1, 60) n order by n
-                        """).update();
-        db.sql("""
-                        insert into {schema}._private_jobs (task_id, payload, job_queue_id, run_at)
-                        select t.id, '1', q.id, now() - case when n = 0 then interval '1 minute' else interval '1 hour' end
-                        from {schema}._private_tasks t, {schema}._private_job_queues q, generate_series(0, 3000) n
-                        where n = 0 or q.queue_name = 'q1'
-                        """).update();
+    void aTransactionThatHoldsTheRowOfAQueueHoldsUpNothingElse() throws Exception {
+        CountDownLatch mayEnd = new CountDownLatch(1);
+        start(5, (n, context) -> {
+            if (n == 1) {
+                mayEnd.await();
+            }
+        });
+        db.scheduler().addJob(WORK, 1, IN_QUEUE);
+        events.await(JobStarted.class);
+        try (Connection other = db.dataSource().getConnection();
+                Statement statement = other.createStatement()) {
+            other.setAutoCommit(false);
+            statement.execute(
+                    db.schema().in("select from {schema}._private_job_queues where locked_at is not null for update"));
+            mayEnd.countDown();
+            for (int n = 2; n <= 20; n++) {
+                db.scheduler().addJob(WORK, n);
+            }
 
-        assertThat(db.sql("""
-                                select cardinality(l.queues) - (select count(distinct u) from unnest(l.queues) u)
-                                from {schema}.pgworker_lanes(array(select id from {schema}._private_tasks), 20, null, 100) l
-                                """).query(Integer.class).single()).isZero();
-        assertThat(db.sql("""
-                                select count(*) from {schema}.pgworker_claim('w', array(select id from {schema}._private_tasks), 60)
-                                """).query(Integer.class).single()).isEqualTo(39);
+            events.await(JobCompleted.class, 20);
+            assertThat(lockedQueues()).isEqualTo(1);
+            other.rollback();
+        }
+        db.scheduler().addJob(WORK, 21, IN_QUEUE);
+        events.await(JobCompleted.class, 21);
     }
 
     // Unlocking leaves run_at alone; recovery sets it, so the recovered job goes behind those that were due before.
@@ -310,8 +314,7 @@ class QueueTest {
     }
 
     private void claimAs(String worker) {
-        assertThat(db.sql(
-                                "select count(*) from {schema}.pgworker_claim(?, array(select id from {schema}._private_tasks), 5)")
+        assertThat(db.sql("select count(*) from " + ClaimSql.claim("?", "5") + " c")
                         .param(worker)
                         .query(Integer.class)
                         .single())

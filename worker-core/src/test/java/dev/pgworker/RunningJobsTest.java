@@ -33,6 +33,7 @@ import dev.pgworker.task.JobContext;
 import dev.pgworker.task.TaskHandler;
 import dev.pgworker.task.TaskOptions;
 import dev.pgworker.task.TaskRegistration;
+import dev.pgworker.testing.ClaimSql;
 import dev.pgworker.testing.InterceptedDataSource;
 import dev.pgworker.testing.LogCapture;
 import dev.pgworker.testing.RecordingListener;
@@ -400,9 +401,7 @@ class RunningJobsTest {
     @Test
     void whatADeadWorkerLeftIsNeitherShownNorKept() throws Exception {
         long id = db.scheduler().addJob(WORK, "x").id();
-        db.sql("select from {schema}.pgworker_claim('dead', array(select id from {schema}._private_tasks), 1)")
-                .query()
-                .listOfRows();
+        db.sql("select from " + ClaimSql.claim("'dead'", "1") + " c").query().listOfRows();
         db.sql("""
                         insert into {schema}.pgworker_running (worker_id, job_id, locked_at, started_at)
                         select 'dead', id, locked_at - interval '1 microsecond', now() from {schema}._private_jobs

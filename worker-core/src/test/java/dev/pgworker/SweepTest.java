@@ -39,6 +39,7 @@ import dev.pgworker.job.Task;
 import dev.pgworker.recovery.RecoverySettings;
 import dev.pgworker.task.JobRecoveryHandler;
 import dev.pgworker.task.RecoveryDecision;
+import dev.pgworker.testing.ClaimSql;
 import dev.pgworker.testing.RecordingListener;
 import dev.pgworker.testing.TestSchema;
 
@@ -494,7 +495,7 @@ class SweepTest {
     }
 
     private void claimAs(String worker) {
-        db.sql("select count(*) from {schema}.pgworker_claim(?, array(select id from {schema}._private_tasks), 50)")
+        db.sql("select count(*) from " + ClaimSql.claim("?", "50") + " c")
                 .param(worker)
                 .query(Integer.class)
                 .single();

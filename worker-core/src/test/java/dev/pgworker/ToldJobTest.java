@@ -46,12 +46,12 @@ class ToldJobTest {
             try {
                 result = proceed.proceed();
             } catch (SQLException e) {
-                if (call.is("executeQuery", "pgworker_claim_told(")) {
+                if (call.is("executeQuery", "pgworker_claim_ids(")) {
                     broken.incrementAndGet();
                 }
                 throw e;
             }
-            if (call.is("executeQuery", "pgworker_claim_told(")) {
+            if (call.is("executeQuery", "pgworker_claim_ids(")) {
                 told.incrementAndGet();
             } else if (call.is("executeQuery", "pgworker_claim(")) {
                 looked.incrementAndGet();

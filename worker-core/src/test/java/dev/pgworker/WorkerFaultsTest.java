@@ -114,9 +114,8 @@ class WorkerFaultsTest {
 
         Awaitility.await().until(() -> worker.status().stall() != null);
         assertThat(worker.status().stall())
-                .isEqualTo(
-                        "job " + id + " of task \"work\" cannot be claimed: a trigger keeps the job from being claimed"
-                                + " (SQLSTATE 27000)");
+                .isEqualTo("job " + id + " of task \"work\" cannot be claimed: a trigger keeps a job from being claimed"
+                        + " (SQLSTATE 27000)");
 
         db.sql("drop trigger keep on {schema}._private_jobs").update();
         events.await(JobCompleted.class, 1);
@@ -162,7 +161,7 @@ class WorkerFaultsTest {
                 .task(WORK, (n, context) -> mayEnd.acquire()));
         try (Connection connection = db.dataSource().getConnection()) {
             connection.setAutoCommit(false);
-            for (int i = 1; i <= 2; i++) {
+            for (int i = 1; i <= 5; i++) {
                 long id = db.scheduler().addJob(WORK, i).id();
                 events.await(JobStarted.class, i);
                 try (Statement statement = connection.createStatement()) {
@@ -171,14 +170,14 @@ class WorkerFaultsTest {
                 }
                 mayEnd.release();
             }
-            db.scheduler().addJob(WORK, 3);
+            db.scheduler().addJob(WORK, 6);
             Awaitility.await().until(() -> worker.status().stall() != null);
-            assertThat(worker.status().stall()).contains("the outcomes of 2 are not written");
+            assertThat(worker.status().stall()).contains("the outcomes of 5 are not written");
             Awaitility.await().until(() -> worker.status().stuckThreads().isEmpty());
             connection.rollback();
         }
         mayEnd.release();
-        events.await(JobCompleted.class, 3);
+        events.await(JobCompleted.class, 6);
         Awaitility.await().until(() -> worker.status().stall() == null);
     }
 

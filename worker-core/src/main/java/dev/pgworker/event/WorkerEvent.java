@@ -133,7 +133,7 @@ public sealed interface WorkerEvent {
     record ListenerDisconnected(String workerId, Exception error) implements WorkerEvent {}
 
     /**
-     * The worker is about to claim jobs. Published on {@code worker-fetch} or {@code worker-fetch-2}.
+     * The worker is about to claim jobs. Published on {@code worker-fetch} or {@code worker-listen}.
      *
      * @param wanted maximum number of jobs to claim
      * @since 0.1.0
@@ -142,7 +142,7 @@ public sealed interface WorkerEvent {
 
     /**
      * Jobs have been claimed, not including jobs of a named queue that are claimed by the completion of the job before
-     * them. Published on {@code worker-fetch} or {@code worker-fetch-2}.
+     * them. Published on {@code worker-fetch} or {@code worker-listen}.
      *
      * @param count number of jobs, at least one
      * @since 0.1.0
@@ -150,14 +150,14 @@ public sealed interface WorkerEvent {
     record JobsFetched(String workerId, int count) implements WorkerEvent {}
 
     /**
-     * No job could be claimed. Published on {@code worker-fetch} or {@code worker-fetch-2}.
+     * No job could be claimed. Published on {@code worker-fetch} or {@code worker-listen}.
      *
      * @since 0.1.0
      */
     record FetchEmpty(String workerId) implements WorkerEvent {}
 
     /**
-     * Claiming failed and will be retried. Published on {@code worker-fetch} or {@code worker-fetch-2}, at each
+     * Claiming failed and will be retried. Published on {@code worker-fetch} or {@code worker-listen}, at each
      * attempt.
      *
      * @since 0.1.0

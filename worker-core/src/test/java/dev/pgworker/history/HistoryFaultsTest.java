@@ -694,19 +694,23 @@ class HistoryFaultsTest {
     }
 
     private static final String RELEASE = """
-            select count(*) from (select array_agg(j.id order by j.id) as ids, array_agg(j.locked_at) as ats, count(*)::int as n
-              from {schema}._private_jobs j where j.locked_by = 'peer') h,
-              lateral {schema}.pgworker_release_recorded('peer', h.ids, h.ats, array_fill('retry'::text, array[h.n]), null, null,
-                array_fill('no'::text, array[h.n]), null, null, null, null, null, null, null, null, null,
-                array_fill(5000::bigint, array[h.n]), %s, null)
+            select count(*) from (select count(*)::int as n from {schema}._private_jobs j where j.locked_by = 'peer') h,
+              lateral (select %s as results) r,
+              lateral (
+                select array_agg(row(j.id, j.locked_at, 'retry', null, null, 'no', null, null, null, 5000, r.results[j.place], null)
+                  ::{schema}.pgworker_outcome) as outcomes
+                from (
+                  select x.id, x.locked_at, row_number() over (order by x.id)::int as place
+                  from {schema}._private_jobs x where x.locked_by = 'peer') j) a,
+              lateral {schema}.pgworker_release('peer', a.outcomes) w
             """;
 
     private static final String COMPLETE = """
             select count(*) from (select array_agg(j.id order by j.id) as ids, array_agg(distinct j.locked_at) as ats, count(*)::int as n,
                 array_agg(j.ctid order by j.id) as places
               from {schema}._private_jobs j where j.locked_by = 'peer') h,
-              lateral {schema}.pgworker_complete_recorded('peer', h.ids, h.ats, array_fill(1, array[h.n]), null, 0, null, null, null,
-                h.places, null, null, null, null, null, null, array_fill(5000::bigint, array[h.n]), %s, null)
+              lateral {schema}.pgworker_note_runs(h.ids, array_fill(5000::bigint, array[h.n]), %s, null) n(ids),
+              lateral {schema}.pgworker_complete('peer', n.ids, h.ats, array_fill(1, array[h.n]), h.places)
             """;
 
     private Duration call(String sql, String results) {

@@ -25,6 +25,7 @@ import org.springframework.jdbc.core.simple.JdbcClient;
 import org.springframework.jdbc.datasource.DelegatingDataSource;
 import org.springframework.jdbc.datasource.DriverManagerDataSource;
 
+import dev.pgworker.testing.ClaimSql;
 import dev.pgworker.testing.TestSchema;
 import dev.pgworker.testsupport.TestPostgres;
 
@@ -220,7 +221,7 @@ class SchemaMigratorTest {
         assertThat(breakingAnnounced).isEqualTo(ledger < 19 ? 1 : 0);
         assertThat(value("select ({schema}.add_job('kept', job_key => 'k')).id"))
                 .isPositive();
-        assertThat(value("select count(*) from {schema}.pgworker_claim('w', array[1], 1000)"))
+        assertThat(value("select count(*) from " + ClaimSql.claim("'w'", "1000") + " c"))
                 .isEqualTo(101);
         assertThatCode(() -> migrator().validate()).doesNotThrowAnyException();
     }
@@ -327,9 +328,7 @@ class SchemaMigratorTest {
                         "select {schema}.add_jobs(array[('a',null,null,null,null,'x',null,null)::{schema}.job_spec])"))
                 .query()
                 .singleRow();
-        assertThat(user.sql(
-                                schema.in(
-                                        "select count(*) from {schema}.pgworker_claim('w', array(select id from {schema}._private_tasks), 10)"))
+        assertThat(user.sql(schema.in("select count(*) from " + ClaimSql.claim("'w'", "10") + " c"))
                         .query(Long.class)
                         .single())
                 .isEqualTo(2);

@@ -16,9 +16,6 @@ public final class WorkSignal {
         /** Jobs may be due that the last claim did not see. */
         default void jobsMayBeDue() {}
 
-        /** Ordinary claims may find more when they look again; direct batches have nothing to gain. */
-        default void claimsMayFindMore() {}
-
         /** There is room for jobs, or jobs are to be given back. */
         default void capacityFreed() {}
 
@@ -29,9 +26,6 @@ public final class WorkSignal {
 
         /** The tasks whose jobs are to be claimed in the ordinary way may be others. */
         default void tasksMayHaveChanged() {}
-
-        /** A scan for jobs that claims pass over may be due sooner than was said. */
-        default void scanWanted() {}
 
         /** What the database says the worker holds may not be what the worker knows. */
         default void holdingsInDoubt() {}
@@ -47,11 +41,6 @@ public final class WorkSignal {
         receivers.forEach(Receiver::jobsMayBeDue);
     }
 
-    /** As {@link Receiver#claimsMayFindMore}. */
-    public void claimsMayFindMore() {
-        receivers.forEach(Receiver::claimsMayFindMore);
-    }
-
     /** As {@link Receiver#capacityFreed}. */
     public void capacityFreed() {
         receivers.forEach(Receiver::capacityFreed);
@@ -65,11 +54,6 @@ public final class WorkSignal {
     /** As {@link Receiver#tasksMayHaveChanged}. */
     public void tasksMayHaveChanged() {
         receivers.forEach(Receiver::tasksMayHaveChanged);
-    }
-
-    /** As {@link Receiver#scanWanted}. */
-    public void scanWanted() {
-        receivers.forEach(Receiver::scanWanted);
     }
 
     /** As {@link Receiver#holdingsInDoubt}. */

@@ -2,46 +2,49 @@ package dev.pgworker.internal.store;
 
 import java.util.Collection;
 import java.util.List;
+import java.util.Objects;
 import java.util.function.ToIntFunction;
+import java.util.stream.Stream;
 
-import org.jspecify.annotations.Nullable;
+import dev.pgworker.internal.jdbc.SqlRows;
 
 /**
- * What a claim looks for.
+ * What claims of a worker ask for, and looks for due jobs.
  *
- * @param wanted how many jobs at most
- * @param mostBytes how many bytes their payloads may have together; a single job may have more
- * @param forbidden flags whose jobs are passed over
- * @param runs how many jobs to take of a queue whose first job is of a task with this identifier
- * @param front where to look for queues first
- * @param start where to look for jobs without a queue; null to look at all
- * @param chain which jobs to look at
- * @param queueStart where to look for jobs of queues; null to look at all
+ * @param forbidden flags whose jobs are left out
+ * @param runOfTask how many jobs of a queue to take together if the first is of this task
+ * @param share how many of a queue at most, as long as other queues have jobs
+ * @param fromFirst whether to take the very first jobs of a queue, wherever the floors are
+ * @param passed ids of jobs that are left out, with their queues
  */
 public record ClaimRequest(
-        int wanted,
-        long mostBytes,
+        TaskIds tasks,
         Collection<String> forbidden,
-        ToIntFunction<String> runs,
-        QueueFront front,
-        @Nullable ClaimStart start,
-        Chain chain,
-        @Nullable QueueStart queueStart) {
+        ToIntFunction<String> runOfTask,
+        int share,
+        boolean fromFirst,
+        Collection<Long> passed) {
 
-    /** Asks for jobs of queues wherever they are. */
-    public ClaimRequest(
-            int wanted,
-            long mostBytes,
-            Collection<String> forbidden,
-            ToIntFunction<String> runs,
-            QueueFront front,
-            @Nullable ClaimStart start,
-            Chain chain) {
-        this(wanted, mostBytes, forbidden, runs, front, start, chain, null);
+    private static final int USUAL_SHARE = 12;
+
+    /** Asks for single jobs of queues. */
+    public static ClaimRequest of(TaskIds tasks, Collection<String> forbidden) {
+        return new ClaimRequest(tasks, forbidden, task -> 1, USUAL_SHARE, true, List.of());
     }
 
-    /** Asks for so many jobs of any size, one of a queue. */
-    public static ClaimRequest of(int wanted) {
-        return new ClaimRequest(wanted, Long.MAX_VALUE, List.of(), task -> 1, QueueFront.UNKNOWN, null, Chain.WHOLE);
+    String text(String workerId) {
+        Integer[] ids = tasks.ids();
+        Stream<Integer> runs = Stream.of(ids)
+                .map(id -> runOfTask.applyAsInt(
+                        Objects.requireNonNull(tasks.identifiers().get(id))));
+        return SqlRows.row(
+                workerId,
+                SqlRows.array(Stream.of(ids)),
+                tasks.onlyQueued().isEmpty() ? null : SqlRows.array(Stream.of(tasks.unqueuedIds())),
+                SqlRows.array(runs),
+                share,
+                fromFirst,
+                forbidden.isEmpty() ? null : SqlRows.array(forbidden),
+                passed.isEmpty() ? null : SqlRows.array(passed));
     }
 }

@@ -1,22 +1,18 @@
 package dev.pgworker.internal.store;
 
-import java.sql.Array;
 import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
-import java.sql.Types;
 import java.time.Duration;
-import java.util.ArrayList;
+import java.time.Instant;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.function.ToIntFunction;
 
 import org.jspecify.annotations.Nullable;
 import org.postgresql.PGConnection;
@@ -24,9 +20,10 @@ import org.postgresql.PGConnection;
 import dev.pgworker.internal.failure.DatabaseContact;
 import dev.pgworker.internal.jdbc.NetworkTimeout;
 import dev.pgworker.internal.jdbc.SqlArrays;
+import dev.pgworker.internal.jdbc.SqlRows;
 import dev.pgworker.internal.jdbc.Timestamps;
 
-/** The claims of one worker. Each statement is committed before the method returns. Thread-safe. */
+/** The claims of one worker, and its looks for due jobs. Each statement is committed before the method returns. Thread-safe. */
 public final class ClaimStore {
 
     /** The claims that are under way. */
@@ -60,133 +57,87 @@ public final class ClaimStore {
     }
 
     private static final String CLAIM = "select " + ClaimedRows.COLUMNS
-            + " from {schema}.pgworker_claim(worker_id => ?, task_ids => ?, wanted => ?, forbidden => ?, runs => ?,"
-            + " levels => ?, floor_run_ats => ?, floor_ids => ?, strays => ?, breadth => ?, most_bytes => ?, parity => ?,"
-            + " unqueued_task_ids => ?, " + QueueStart.ARGUMENTS
-            + ", front_level => ?, front_run_at => ?::pg_catalog.timestamptz, front_id => ?)";
-
-    private static final String CLAIM_CAREFULLY = "select " + ClaimedRows.COLUMNS + ", refusal, refusal_state, queue_id"
-            + " from {schema}.pgworker_claim_carefully(worker_id => ?, task_ids => ?, wanted => ?, forbidden => ?,"
-            + " passed_jobs => ?, passed_queues => ?, most_bytes => ?, passed_tasks => ?, " + QueueStart.ARGUMENTS
-            + ")";
-
-    /** For a job whose payload cannot be read. */
-    private static final String CLAIM_WITHOUT_PAYLOAD = CLAIM_CAREFULLY.replace(" payload,", " null as payload,");
+            + " from {schema}.pgworker_claim(?::{schema}.pgworker_request, ?, ?::{schema}.pgworker_floor[])";
 
     /**
-     * Claims due jobs, one of a queue, and passes over those that cannot be claimed, because of a trigger of somebody's for
-     * instance. Takes longer than {@link #claim}, a second at most, and may leave jobs behind.
+     * Claims due jobs. Ends with an exception, and claims nothing, when {@link #cancelClaims} is called meanwhile, when
+     * other claims take long, or when a single job cannot be claimed.
+     *
+     * @param wanted how many at most
+     * @param floors where to begin, one for each kind of jobs to look at
      */
-    public CarefullyClaimed claimCarefully(TaskIds tasks, CarefulClaimRequest request) throws SQLException {
-        return sql.call(request.withPayload() ? CLAIM_CAREFULLY : CLAIM_WITHOUT_PAYLOAD, (connection, statement) -> {
-            statement.setString(1, sql.workerId());
-            statement.setArray(2, connection.createArrayOf("int4", tasks.ids()));
-            statement.setInt(3, request.wanted());
-            statement.setArray(4, SqlArrays.texts(connection, request.forbidden()));
-            statement.setArray(5, SqlArrays.ids(connection, request.passedOver().jobIds().stream()));
-            statement.setArray(
-                    6,
-                    connection.createArrayOf(
-                            "int4", request.passedOver().queueIds().toArray()));
-            statement.setLong(7, request.mostBytes());
-            statement.setArray(
-                    8,
-                    connection.createArrayOf(
-                            "int4", tasks.ids(request.passedOver().tasks())));
-            QueueStart.set(statement, 9, request.queueStart());
-            List<Refused> refused = new ArrayList<>();
-            Claimed claimed = claimed(statement, tasks, rows -> {
-                String reason = rows.getString(17);
-                if (reason != null) {
-                    refused.add(new Refused(
-                            rows.getLong(1),
-                            tasks.nameOf(rows.getInt(3)),
-                            rows.getString(2),
-                            rows.getObject(19, Integer.class),
-                            reason,
-                            rows.getString(18)));
-                }
-                return reason != null;
-            });
-            return new CarefullyClaimed(claimed, refused);
-        });
-    }
-
-    /** Claims due jobs. Ends with an exception, and claims nothing, when {@link #cancelClaims} is called meanwhile. */
-    public Claimed claim(TaskIds tasks, ClaimRequest request) throws SQLException {
+    public Claimed claim(ClaimRequest request, int wanted, Collection<Floor> floors) throws SQLException {
         return sql.call(CLAIM, (connection, statement) -> {
-            Integer[] ids = tasks.ids();
-            ClaimStart start = request.start();
-            statement.setString(1, sql.workerId());
-            statement.setArray(2, connection.createArrayOf("int4", ids));
-            statement.setInt(3, request.wanted());
-            statement.setArray(4, SqlArrays.texts(connection, request.forbidden()));
-            statement.setArray(5, runs(connection, tasks, ids, request.runs()));
-            statement.setArray(6, start == null ? null : connection.createArrayOf("int4", start.levels()));
-            statement.setArray(7, start == null ? null : start.runAts(connection));
-            statement.setArray(8, start == null ? null : start.ids(connection));
-            statement.setArray(
-                    9,
-                    start == null || start.strays().isEmpty()
-                            ? null
-                            : SqlArrays.ids(connection, start.strays().stream()));
-            statement.setInt(10, request.front().queues());
-            statement.setLong(11, request.mostBytes());
-            statement.setObject(12, request.chain().parity, Types.INTEGER);
-            statement.setArray(
-                    13, tasks.onlyQueued().isEmpty() ? null : connection.createArrayOf("int4", tasks.unqueuedIds()));
-            QueueStart.set(statement, 14, request.queueStart());
-            IndexPosition place = request.front().place();
-            statement.setObject(18, request.front().priority(), Types.INTEGER);
-            statement.setString(19, place == null ? null : Timestamps.text(place.runAt()));
-            statement.setObject(20, place == null ? null : place.jobId(), Types.BIGINT);
-            return claimed(statement, tasks, rows -> false);
+            set(statement, request, wanted, floors);
+            return claimed(statement, request.tasks());
         });
     }
 
-    private static final String CLAIM_TOLD = "select " + ClaimedRows.COLUMNS
-            + " from {schema}.pgworker_claim_told(worker_id => ?, job_id => ?, task_ids => ?)";
+    private void set(PreparedStatement statement, ClaimRequest request, int wanted, Collection<Floor> floors)
+            throws SQLException {
+        statement.setString(1, request.text(sql.workerId()));
+        statement.setInt(2, wanted);
+        statement.setString(3, Floor.text(floors));
+    }
+
+    private static final String FIRST = "select c.id, t.identifier, c.run_at"
+            + " from {schema}.pgworker_claim(?::{schema}.pgworker_request, ?, ?::{schema}.pgworker_floor[], dry => true) c"
+            + " left join {schema}._private_tasks t on t.id operator(pg_catalog.=) c.task_id";
+
+    /**
+     * The job that a claim would take.
+     *
+     * @param task its identifier
+     */
+    public record First(long jobId, String task, Instant runAt) {}
+
+    /** Returns the job that a claim of one would take, and claims nothing; null if there is none. */
+    public @Nullable First first(ClaimRequest request, Collection<Floor> floors) throws SQLException {
+        return sql.<@Nullable First>call(FIRST, (connection, statement) -> {
+            set(statement, request, 1, floors);
+            try (ResultSet row = statement.executeQuery()) {
+                return row.next() ? new First(row.getLong(1), row.getString(2), Timestamps.instant(row, 3)) : null;
+            }
+        });
+    }
+
+    private static final String CLAIM_IDS = "select " + ClaimedRows.COLUMNS
+            + " from {schema}.pgworker_claim_ids(?::{schema}.pgworker_request, ?::pg_catalog.int8[])";
+
+    /** Claims those of these jobs that are due, are in no queue, and that nobody holds. As {@link #claim}, it can be cancelled. */
+    public Claimed claimIds(ClaimRequest request, Collection<Long> jobIds) throws SQLException {
+        return sql.call(CLAIM_IDS, (connection, statement) -> claimIds(statement, request, jobIds));
+    }
 
     /** Meanwhile nothing else is heard on the connection. */
-    private static final Duration LIMIT_OF_TOLD = Duration.ofSeconds(3);
+    private static final Duration LIMIT_OF_ANNOUNCED = Duration.ofSeconds(3);
 
     /**
-     * Claims one job on the given connection, if it is due, has no flags, is in no queue, and nobody holds it. As {@link #claim},
-     * it can be cancelled.
+     * As {@link #claimIds(ClaimRequest, Collection)}, on the given connection.
      *
      * @param connection in auto-commit mode and in no transaction; it is broken where the server does not answer
      */
-    public Claimed claimTold(Connection connection, TaskIds tasks, long jobId) throws SQLException {
-        return NetworkTimeout.limiting(connection, LIMIT_OF_TOLD, () -> {
-            try (PreparedStatement statement = connection.prepareStatement(sql.in(CLAIM_TOLD))) {
-                statement.setString(1, sql.workerId());
-                statement.setLong(2, jobId);
-                statement.setArray(3, connection.createArrayOf("int4", tasks.unqueuedIds()));
-                Claimed claimed = claimed(statement, tasks, rows -> false);
+    public Claimed claimIds(Connection connection, ClaimRequest request, Collection<Long> jobIds) throws SQLException {
+        return NetworkTimeout.limiting(connection, LIMIT_OF_ANNOUNCED, () -> {
+            try (PreparedStatement statement = connection.prepareStatement(sql.in(CLAIM_IDS))) {
+                Claimed claimed = claimIds(statement, request, jobIds);
                 DatabaseContact.made();
                 return claimed;
             }
         });
     }
 
-    /** Takes the present row, if it is no job that has been claimed; returns whether it has. */
-    @FunctionalInterface
-    private interface OtherRows {
-        boolean take(ResultSet rows) throws SQLException;
+    private Claimed claimIds(PreparedStatement statement, ClaimRequest request, Collection<Long> jobIds)
+            throws SQLException {
+        statement.setString(1, request.text(sql.workerId()));
+        statement.setString(2, SqlRows.array(jobIds));
+        return claimed(statement, request.tasks());
     }
 
-    private Claimed claimed(PreparedStatement statement, TaskIds tasks, OtherRows others) throws SQLException {
+    private Claimed claimed(PreparedStatement statement, TaskIds tasks) throws SQLException {
         claiming.add(statement);
         try (ResultSet rows = statement.executeQuery()) {
-            Claimed claimed = new Claimed();
-            ClaimedRows reader = new ClaimedRows(sql, tasks, 1);
-            boolean cut = false;
-            while (rows.next()) {
-                if (!others.take(rows)) {
-                    cut |= !reader.read(rows, claimed);
-                }
-            }
-            return new Claimed(claimed.jobs(), claimed.unreadable(), cut, reader.lockedAt(), reader.passedOver());
+            return ClaimedRows.read(rows, sql.workerId(), tasks);
         } finally {
             claiming.remove(statement);
             cancelled.remove(statement);
@@ -212,16 +163,79 @@ public final class ClaimStore {
         return any;
     }
 
-    private static @Nullable Array runs(
-            Connection connection, TaskIds tasks, Integer[] taskIds, ToIntFunction<String> runOfTask)
+    private static final String LOOK = "select queued, priority, run_at, id, due_in, at, took"
+            + " from {schema}.pgworker_look(?::{schema}.pgworker_request, ?::{schema}.pgworker_floor[])";
+
+    /**
+     * Looks where due jobs begin, and changes nothing. Without floors that takes long where much is left of finished jobs.
+     *
+     * @param floors where to begin, one for each kind of jobs to look at; null to look at all jobs
+     * @param limit how long the database may take; null for as long as a claim
+     */
+    public Look look(ClaimRequest request, @Nullable Collection<Floor> floors, @Nullable Duration limit)
             throws SQLException {
-        Integer[] runs = new Integer[taskIds.length];
-        boolean allSingle = true;
-        for (int i = 0; i < runs.length; i++) {
-            runs[i] = runOfTask.applyAsInt(
-                    Objects.requireNonNull(tasks.identifiers().get(taskIds[i])));
-            allSingle &= runs[i] <= 1;
+        if (limit == null) {
+            return sql.call(LOOK, (connection, statement) -> look(statement, request, floors));
         }
-        return allSingle ? null : connection.createArrayOf("int4", runs);
+        return sql.call(LOOK, limit, (connection, statement) -> look(statement, request, floors));
+    }
+
+    private Look look(PreparedStatement statement, ClaimRequest request, @Nullable Collection<Floor> floors)
+            throws SQLException {
+        statement.setString(1, request.text(sql.workerId()));
+        statement.setString(2, Floor.text(floors));
+        Map<Floor.Kind, Floor> first = new HashMap<>();
+        boolean anyDue = false;
+        Duration untilNext = null;
+        Instant at = Instant.MIN;
+        Duration took = Duration.ZERO;
+        try (ResultSet row = statement.executeQuery()) {
+            while (row.next()) {
+                at = Timestamps.instant(row, 6);
+                Floor.Kind kind = new Floor.Kind(row.getBoolean(1), row.getInt(2));
+                if (row.wasNull()) {
+                    took = Duration.ofNanos((long) (row.getDouble(7) * 1e9));
+                    continue; // the last row
+                }
+                Instant runAt = Timestamps.nullableInstant(row, 3);
+                anyDue |= runAt != null;
+                first.put(kind, runAt == null ? new Floor(kind, at, 0) : new Floor(kind, runAt, row.getLong(4)));
+                double seconds = row.getDouble(5);
+                if (!row.wasNull()) {
+                    Duration until = Duration.ofNanos((long) Math.min(seconds * 1e9, 1e18));
+                    untilNext = untilNext == null || until.compareTo(untilNext) < 0 ? until : untilNext;
+                }
+            }
+        }
+        return new Look(first, anyDue, untilNext, at, took);
+    }
+
+    private static final String PAYLOADS = """
+            select j.id, j.payload
+            from rows from (pg_catalog.unnest(?::pg_catalog.int8[]), pg_catalog.unnest(?::pg_catalog.timestamptz[])) with ordinality g(id, claim, n)
+            join {schema}._private_jobs j on j.id operator(pg_catalog.=) g.id
+              and j.locked_by operator(pg_catalog.=) ?::pg_catalog.text and j.locked_at operator(pg_catalog.=) g.claim
+            where g.n operator(pg_catalog.=) 1 or pg_catalog.pg_column_size(j.payload) operator(pg_catalog.<=) 32768
+            """;
+
+    /**
+     * Reads the payload of a job that this worker holds, and those of others as far as they are not too large together.
+     *
+     * @param claims the first is that of the job
+     * @return the payloads by the ids of the jobs, without those that the worker does not hold
+     */
+    public Map<Long, String> payloads(List<Claim> claims, RenewedLocks locks) throws SQLException {
+        return sql.call(PAYLOADS, (connection, statement) -> {
+            statement.setArray(1, SqlArrays.ids(connection, claims.stream().map(Claim::jobId)));
+            statement.setArray(2, SqlArrays.times(connection, claims, locks::current));
+            statement.setString(3, sql.workerId());
+            Map<Long, String> payloads = new HashMap<>();
+            try (ResultSet rows = statement.executeQuery()) {
+                while (rows.next()) {
+                    payloads.put(rows.getLong(1), rows.getString(2));
+                }
+            }
+            return payloads;
+        });
     }
 }

@@ -2,6 +2,7 @@ package dev.pgworker.internal.store;
 
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 
 import org.jspecify.annotations.Nullable;
@@ -9,27 +10,41 @@ import org.jspecify.annotations.Nullable;
 import dev.pgworker.job.Job;
 
 /**
- * Jobs that have been claimed.
+ * What a claim has locked.
  *
  * @param jobs in the order in which they are to start
- * @param cut whether there may be more: those that were found had too many bytes, queues in front had less than usual, or, without any
- *     jobs, a second chain was refused, because other claims are under way
- * @param at when, by the database's clock; null if that is not known
- * @param passedOver a queue that somebody held for the moment, though it may have due jobs for which there was room; null if none was
+ * @param unreadable those whose rows could not be read
+ * @param at as of when there are no others that this worker may claim, by the database's clock; null if there may be
+ * @param again whether it is worth looking again soon, because somebody held a row for the moment
  */
 public record Claimed(
-        List<Job> jobs,
+        List<ClaimedJob> jobs,
         List<Unreadable> unreadable,
-        boolean cut,
         @Nullable Instant at,
-        @Nullable String passedOver) {
+        boolean again) {
+
+    private static final Comparator<ClaimedJob> START = Comparator.<ClaimedJob>comparingInt(
+                    one -> one.job().priority())
+            .thenComparing(one -> one.job().runAt())
+            .thenComparingLong(one -> one.job().id());
 
     Claimed() {
-        this(new ArrayList<>(), new ArrayList<>(), false, null, null);
+        this(new ArrayList<>(), new ArrayList<>(), null, false);
     }
 
-    /** Returns how many jobs have been claimed. */
+    /** Returns this, ended by the row that a claim returns last if there are no more. */
+    Claimed ended(@Nullable Instant time, boolean lookAgain) {
+        jobs.sort(START);
+        return new Claimed(jobs, unreadable, time, lookAgain);
+    }
+
+    /** Returns how many jobs there are. */
     public int size() {
         return jobs.size() + unreadable.size();
+    }
+
+    /** Returns the jobs that can be run. */
+    public List<Job> readable() {
+        return jobs.stream().map(ClaimedJob::job).toList();
     }
 }

@@ -11,110 +11,100 @@ import org.jspecify.annotations.Nullable;
 import dev.pgworker.internal.jdbc.Timestamps;
 import dev.pgworker.job.Job;
 
-/** Reads the rows of one answer, all of which have been claimed at the same time. */
+/** Reads the rows of one claim, all of which have been claimed at the same time. */
 final class ClaimedRows {
 
-    /** Times that are those before are left out: a driver that makes dates of all would have a third of a claim's work with them. */
-    static final String COLUMNS = """
-            id, queue_name, task_id, payload, priority, run_at, attempts, max_attempts, last_error,
-            case when created_at operator(pg_catalog.<>) run_at then created_at end,
-            case when updated_at operator(pg_catalog.<>) created_at then updated_at end,
-            key, revision, flags, address, locked_at""";
+    static final String COLUMNS =
+            "id, queue_id, queue_name, task_id, payload, priority, run_at, attempts, max_attempts,"
+                    + " last_error, created_at, updated_at, key, revision, flags, address, locked_at";
 
-    private static final String NO_PAYLOAD = "null";
+    private static final int PRIORITY = 6;
+    private static final int LOCKED_AT = 17;
 
-    private final JobSql sql;
+    private final String workerId;
     private final TaskIds tasks;
-    private final int first;
     private @Nullable Instant lockedAt;
-    private @Nullable String passedOver;
 
-    ClaimedRows(JobSql sql, TaskIds tasks, int first) {
-        this.sql = sql;
+    private ClaimedRows(String workerId, TaskIds tasks) {
+        this.workerId = workerId;
         this.tasks = tasks;
-        this.first = first;
     }
 
-    /** Returns when the jobs were claimed; null if no row has said so. */
-    @Nullable Instant lockedAt() {
-        return lockedAt;
-    }
-
-    /** Returns a queue that was passed over, as {@link Claimed}. */
-    @Nullable String passedOver() {
-        return passedOver;
-    }
-
-    /** Returns false for the row that stands for jobs that have not been claimed. */
-    boolean read(ResultSet row, Claimed claimed) throws SQLException {
-        long id = row.getLong(first);
-        if (row.wasNull()) {
-            Instant at = Timestamps.nullableInstant(row, first + 15);
-            lockedAt = at == null ? lockedAt : at;
-            passedOver = row.getString(first + 1);
-            return at != null;
+    static Claimed read(ResultSet rows, String workerId, TaskIds tasks) throws SQLException {
+        ClaimedRows reader = new ClaimedRows(workerId, tasks);
+        Claimed claimed = new Claimed();
+        while (rows.next()) {
+            long id = rows.getLong(1);
+            if (rows.wasNull()) {
+                return claimed.ended(Timestamps.instant(rows, LOCKED_AT), rows.getInt(PRIORITY) == 1);
+            }
+            reader.read(rows, id, claimed);
         }
-        if (lockedAt == null) {
-            lockedAt = Timestamps.instant(row, first + 15);
+        return claimed.ended(null, false);
+    }
+
+    private void read(ResultSet row, long id, Claimed claimed) throws SQLException {
+        Instant time = lockedAt;
+        if (time == null) {
+            time = Timestamps.instant(row, LOCKED_AT);
+            lockedAt = time;
         }
         try {
-            Job job = job(row, id, lockedAt);
-            sql.addresses().put(id, row.getString(first + 14));
+            ClaimedJob job = new ClaimedJob(job(row, id, time), row.getInt(2), row.getString(16));
             // Last: a job is in one list or in the other.
             claimed.jobs().add(job);
         } catch (SQLException | RuntimeException | Error e) {
-            claimed.unreadable().add(new Unreadable(unreadable(row, id, lockedAt), e));
+            ClaimedJob job = new ClaimedJob(unreadable(row, id, time), row.getInt(2), row.getString(16));
+            claimed.unreadable().add(new Unreadable(job, e));
         }
-        return true;
     }
 
-    private Job job(ResultSet row, long id, Instant lockedAt) throws SQLException {
-        int taskId = row.getInt(first + 2);
+    private Job job(ResultSet row, long id, Instant time) throws SQLException {
+        int taskId = row.getInt(4);
         String task = tasks.identifiers().get(taskId);
         if (task == null) {
             throw new IllegalStateException(
                     "The database handed out a job of task id " + taskId + ", which this worker did not ask for");
         }
-        Instant runAt = Timestamps.instant(row, first + 5);
-        Instant createdAt = Timestamps.instant(row, first + 9, runAt);
+        Instant runAt = Timestamps.instant(row, 7);
+        Instant createdAt = Timestamps.instant(row, 11, runAt);
         return new Job(
                 id,
                 task,
-                Objects.requireNonNullElse(row.getString(first + 3), NO_PAYLOAD),
-                row.getString(first + 1),
-                row.getInt(first + 4),
+                Objects.requireNonNullElse(row.getString(5), ""),
+                row.getString(3),
+                row.getInt(PRIORITY),
                 runAt,
-                row.getInt(first + 6),
-                row.getInt(first + 7),
-                row.getString(first + 8),
+                row.getInt(8),
+                row.getInt(9),
+                row.getString(10),
                 createdAt,
-                Timestamps.instant(row, first + 10, createdAt),
-                row.getString(first + 11),
-                lockedAt,
-                sql.workerId(),
-                row.getInt(first + 12),
-                JobRows.flags(row, first + 13));
+                Timestamps.instant(row, 12, createdAt),
+                row.getString(13),
+                time,
+                workerId,
+                row.getInt(14),
+                JobRows.flags(row, 15));
     }
 
     /** Reads what it takes to give a job up. */
-    private Job unreadable(ResultSet row, long id, Instant lockedAt) throws SQLException {
-        int taskId = row.getInt(first + 2);
+    private Job unreadable(ResultSet row, long id, Instant time) throws SQLException {
         return new Job(
                 id,
-                tasks.nameOf(taskId),
-                NO_PAYLOAD,
-                row.getString(first + 1),
-                row.getInt(first + 4),
+                tasks.nameOf(row.getInt(4)),
+                "null",
+                row.getString(3),
+                row.getInt(PRIORITY),
                 Instant.EPOCH,
-                row.getInt(first + 6),
-                row.getInt(first + 7),
+                row.getInt(8),
+                row.getInt(9),
                 null,
                 Instant.EPOCH,
                 Instant.EPOCH,
-                row.getString(first + 11),
-                lockedAt,
-                sql.workerId(),
-                row.getInt(first + 12),
+                row.getString(13),
+                time,
+                workerId,
+                row.getInt(14),
                 Set.of());
     }
 }

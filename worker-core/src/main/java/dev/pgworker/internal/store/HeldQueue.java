@@ -2,5 +2,11 @@ package dev.pgworker.internal.store;
 
 import java.time.Instant;
 
-/** A queue that the database says this worker has locked, and since when. */
-public record HeldQueue(String name, Instant lockedAt) {}
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A queue that this worker has locked.
+ *
+ * @param lockedAt since when; null if the lock may have been renewed
+ */
+public record HeldQueue(int id, String name, @Nullable Instant lockedAt) {}

@@ -46,8 +46,8 @@ public final class HistoryStore {
             select s.enabled and (
               select pg_catalog.count(*) from pg_catalog.pg_proc p
               where p.pronamespace operator(pg_catalog.=) '{schema}'::pg_catalog.regnamespace
-                and p.proname operator(pg_catalog.~~) 'pgworker%recorded'
-                and pg_catalog.has_function_privilege(p.oid, 'execute')) operator(pg_catalog.=) 3
+                and p.proname operator(pg_catalog.=) any(array['pgworker_note_runs', 'pgworker_runs_of'])
+                and pg_catalog.has_function_privilege(p.oid, 'execute')) operator(pg_catalog.=) 2
             from {schema}.pgworker_history_settings s
             """;
 

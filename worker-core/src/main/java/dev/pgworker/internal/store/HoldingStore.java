@@ -25,10 +25,7 @@ public final class HoldingStore {
     }
 
     private static final String HELD = """
-            select j.id, j.locked_at, j.key, q.queue_name
-            from {schema}._private_jobs j
-            left join {schema}._private_job_queues q on q.id = j.job_queue_id
-            where j.locked_by = ?::pg_catalog.text
+            select j.id, j.locked_at, j.key from {schema}._private_jobs j where j.locked_by = ?::pg_catalog.text
             """;
 
     /**
@@ -43,7 +40,7 @@ public final class HoldingStore {
             try (ResultSet rows = statement.executeQuery()) {
                 while (rows.next()) {
                     Claim claim = new Claim(rows.getLong(1), Timestamps.instant(rows, 2));
-                    held.add(new HeldJob(claim, rows.getString(3), rows.getString(4)));
+                    held.add(new HeldJob(claim, rows.getString(3)));
                 }
             }
             return held;
@@ -105,7 +102,7 @@ public final class HoldingStore {
     }
 
     private static final String HELD_QUEUES = """
-            select queue_name, locked_at from {schema}._private_job_queues where locked_by = ?::pg_catalog.text
+            select id, queue_name, locked_at from {schema}._private_job_queues where locked_by = ?::pg_catalog.text
             """;
 
     /**
@@ -119,7 +116,7 @@ public final class HoldingStore {
             List<HeldQueue> queues = new ArrayList<>();
             try (ResultSet rows = statement.executeQuery()) {
                 while (rows.next()) {
-                    queues.add(new HeldQueue(rows.getString(1), Timestamps.instant(rows, 2)));
+                    queues.add(new HeldQueue(rows.getInt(1), rows.getString(2), Timestamps.instant(rows, 3)));
                 }
             }
             return queues;

@@ -16,11 +16,8 @@ import dev.pgworker.schema.WorkerSchema;
  *
  * <p>They are plain JDBC: a claim and a completion stand between every two jobs, and what wraps them would cost as much as they
  * do.
- *
- * @param addresses where the rows of jobs lay that the worker has claimed
  */
-record JobSql(
-        DataSource dataSource, WorkerSchema schema, String workerId, AnswerLimit answerLimit, RowAddresses addresses) {
+record JobSql(DataSource dataSource, WorkerSchema schema, String workerId, AnswerLimit answerLimit) {
 
     /** Runs a statement that usually takes moments. */
     <T extends @Nullable Object> T call(String sql, StatementCall<T> call) throws SQLException {

@@ -20,7 +20,6 @@ public final class JobStore {
     private final ClaimStore claims;
     private final OutcomeStore outcomes;
     private final HoldingStore holdings;
-    private final DueStore due;
     private final DirectStore direct;
 
     /** Creates the store of the worker with this id. */
@@ -49,11 +48,10 @@ public final class JobStore {
 
     private JobStore(
             DataSource dataSource, WorkerSchema schema, String workerId, AnswerLimit answerLimit, DirectStore direct) {
-        JobSql sql = new JobSql(dataSource, schema, workerId, answerLimit, new RowAddresses());
+        JobSql sql = new JobSql(dataSource, schema, workerId, answerLimit);
         claims = new ClaimStore(sql);
         outcomes = new OutcomeStore(sql);
         holdings = new HoldingStore(sql);
-        due = new DueStore(sql);
         this.direct = direct;
     }
 
@@ -70,11 +68,6 @@ public final class JobStore {
     /** Returns what reads and renews what the worker holds. */
     public HoldingStore holdings() {
         return holdings;
-    }
-
-    /** Returns what looks for jobs without claiming any. */
-    public DueStore due() {
-        return due;
     }
 
     /** Returns what locks, and deletes, jobs in transactions of their own. */

@@ -5,20 +5,25 @@ import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.time.Instant;
-import java.util.Collection;
+import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
 
 import org.jspecify.annotations.Nullable;
 
 import dev.pgworker.internal.jdbc.SqlArrays;
+import dev.pgworker.internal.jdbc.SqlRows;
+import dev.pgworker.internal.jdbc.Timestamps;
 import dev.pgworker.job.Job;
 
 /**
  * Writes what became of claimed jobs, where the claims still hold them. Each statement is committed before the method returns,
- * unless it is given a connection. Thread-safe.
+ * unless it is given a connection. None waits for a row that somebody holds. Thread-safe.
  */
 public final class OutcomeStore {
 
@@ -28,51 +33,72 @@ public final class OutcomeStore {
         this.sql = sql;
     }
 
-    private static final String COMPLETE = "select outcome, " + ClaimedRows.COLUMNS
-            + " from {schema}.pgworker_complete(worker_id => ?, job_ids => ?, claims => ?, claim_numbers => ?,"
-            + " task_ids => ?, wanted => ?, forbidden => ?, aheads => ?, going_on => ?, addresses => ?::pg_catalog.tid[], renewals => ?, most_bytes => ?, "
-            + QueueStart.ARGUMENTS + ")";
+    private static final String COMPLETED = "(?, ?, ?::pg_catalog.timestamptz[], ?, ?::pg_catalog.tid[], ?, ?, ?)";
 
-    private static final String COMPLETE_RECORDED = recorded(COMPLETE, "pgworker_complete");
+    private static final String COMPLETE = "select id, outcome from {schema}.pgworker_complete" + COMPLETED;
 
-    private static String recorded(String sql, String function) {
-        String recorded = sql.replace(function + "(", function + "_recorded(").stripTrailing();
-        return recorded.substring(0, recorded.length() - 1) + ", " + RunRecords.ARGUMENTS + ")";
+    private static final String COMPLETE_RECORDED =
+            "select c.id, c.outcome from {schema}.pgworker_note_runs(?, ?, ?, ?) n(ids) cross join lateral"
+                    + " {schema}.pgworker_complete" + COMPLETED.replace("(?, ?,", "(?, n.ids,") + " c";
+
+    /** Ids in ascending order, and which of few claims is whose: the server takes long to read times. */
+    private record Numbered(List<HeldClaim> jobs, List<Instant> claims, List<Integer> numbers) {
+
+        static Numbered of(List<HeldClaim> jobs) {
+            Map<Instant, Integer> known = new LinkedHashMap<>();
+            List<Integer> numbers = new ArrayList<>(jobs.size());
+            @Nullable Instant last = null;
+            int number = 0;
+            for (HeldClaim job : jobs) {
+                if (!job.lockedAt().equals(last)) {
+                    last = job.lockedAt();
+                    number = known.computeIfAbsent(last, unknown -> known.size() + 1);
+                }
+                numbers.add(number);
+            }
+            return new Numbered(jobs, List.copyOf(known.keySet()), numbers);
+        }
+
+        int numberOf(@Nullable Instant claim) {
+            return claims.indexOf(claim) + 1;
+        }
+
+        @Nullable String addresses() {
+            return jobs.stream().anyMatch(job -> job.address() == null)
+                    ? null
+                    : jobs.stream().map(job -> "\"" + job.address() + "\"").collect(Collectors.joining(",", "{", "}"));
+        }
     }
 
     /**
-     * Deletes the jobs that these claims still hold, and goes on as the follow-up says.
+     * Deletes jobs that these claims still hold, and frees queues.
      *
-     * @param done no job twice; faster in ascending order of their ids
+     * @param done in ascending order of the ids; if all have addresses, all are deleted or nothing is done
+     * @param over the queues of some of these claims, all of which are freed or nothing is done
+     * @param wake whether to wake other workers for them
+     * @param runs what the history is told, by the ids of the jobs; empty if none is kept
+     * @return what became of those that were not deleted, by their ids
+     * @throws SQLException with SQLSTATE 55P03 if nothing was done: call without addresses and queues
      */
-    public Completion complete(List<Job> done, FollowUp next, RenewedLocks locks) throws SQLException {
-        return complete(done, next, locks, Map.of());
-    }
-
-    /**
-     * As {@link #complete(List, FollowUp, RenewedLocks)}, and tells the history of the runs.
-     *
-     * @param runs by the ids of the jobs; empty if none is kept
-     */
-    public Completion complete(List<Job> done, FollowUp next, RenewedLocks locks, Map<Long, RunRecord> runs)
-            throws SQLException {
+    public Map<Long, WriteResult> complete(
+            List<HeldClaim> done, List<HeldQueue> over, boolean wake, Map<Long, RunRecord> runs) throws SQLException {
         return sql.call(
                 runs.isEmpty() ? COMPLETE : COMPLETE_RECORDED,
-                (connection, statement) -> complete(connection, statement, done, next, locks, runs));
+                (connection, statement) -> complete(connection, statement, done, over, wake, runs));
     }
 
     /**
-     * As {@link #complete(List, FollowUp, RenewedLocks)}, in the transaction of the given connection and without ending it.
+     * Deletes a job that its claim still holds, in the transaction of the given connection and without ending it.
      *
      * @param run what to tell the history; null for nothing
+     * @return whether it was deleted
      */
-    public Completion complete(
-            Connection connection, Job done, FollowUp next, RenewedLocks locks, @Nullable RunRecord run)
-            throws SQLException {
-        Map<Long, RunRecord> runs = run == null ? Map.of() : Map.of(done.id(), run);
+    public boolean complete(Connection connection, HeldClaim done, @Nullable RunRecord run) throws SQLException {
+        Map<Long, RunRecord> runs = run == null ? Map.of() : Map.of(done.jobId(), run);
         String text = run == null ? COMPLETE : COMPLETE_RECORDED;
         try (PreparedStatement statement = connection.prepareStatement(sql.in(text))) {
-            return complete(connection, statement, List.of(done), next, locks, runs);
+            return complete(connection, statement, List.of(done), List.of(), false, runs)
+                    .isEmpty();
         }
     }
 
@@ -88,132 +114,101 @@ public final class OutcomeStore {
         }
     }
 
-    private Completion complete(
+    private Map<Long, WriteResult> complete(
             Connection connection,
             PreparedStatement statement,
-            List<Job> done,
-            FollowUp next,
-            RenewedLocks locks,
+            List<HeldClaim> done,
+            List<HeldQueue> over,
+            boolean wake,
             Map<Long, RunRecord> runs)
             throws SQLException {
-        LanePlan lanes = next.lanes();
-        int wanted = lanes.wanted();
-        statement.setString(1, sql.workerId());
-        statement.setArray(2, SqlArrays.ids(connection, done.stream().map(Job::id)));
-        setClaims(connection, statement, done, locks);
-        statement.setArray(5, connection.createArrayOf("int4", next.tasks().ids()));
-        statement.setInt(6, wanted);
-        statement.setArray(7, wanted == 0 ? null : SqlArrays.texts(connection, next.forbidden()));
-        statement.setArray(
-                8,
-                lanes.aheads().isEmpty()
-                        ? null
-                        : connection.createArrayOf("int4", lanes.aheads().toArray(Integer[]::new)));
-        statement.setArray(9, lanes.goingOn().isEmpty() ? null : SqlArrays.ids(connection, lanes.goingOn().stream()));
-        statement.setString(10, sql.addresses().textOf(done));
-        statement.setArray(11, SqlArrays.times(connection, done, job -> locks.pending(Claim.of(job))));
-        statement.setLong(12, next.mostBytes());
-        QueueStart.set(statement, 13, next.queueStart());
+        Numbered numbered = Numbered.of(done);
+        List<Long> ids = done.stream().map(HeldClaim::jobId).toList();
+        int at = 1;
         if (!runs.isEmpty()) {
-            RunRecords.set(connection, statement, 17, done.stream().map(Job::id).toList(), runs);
+            statement.setArray(at++, SqlArrays.ids(connection, ids.stream()));
+            RunRecords.set(connection, statement, at, ids, runs);
+            at += 3;
         }
-        Completion completion = new Completion(new Claimed(), new HashMap<>());
-        try (ResultSet rows = statement.executeQuery()) {
-            ClaimedRows reader = new ClaimedRows(sql, next.tasks(), 2);
-            while (rows.next()) {
-                String outcome = rows.getString(1);
-                if (outcome.equals("claimed")) {
-                    boolean unused = reader.read(rows, completion.claimed());
-                } else {
-                    completion.unwritten().put(rows.getLong(2), WriteResult.of(outcome));
-                }
-            }
+        statement.setString(at++, sql.workerId());
+        if (runs.isEmpty()) {
+            statement.setArray(at++, SqlArrays.ids(connection, ids.stream()));
         }
-        // None is known twice: a job that is claimed again lies elsewhere.
-        done.forEach(job -> sql.addresses().forget(job.id()));
-        return completion;
+        statement.setString(at++, SqlRows.array(numbered.claims().stream().map(Timestamps::text)));
+        statement.setArray(
+                at++, connection.createArrayOf("int4", numbered.numbers().toArray()));
+        statement.setString(at++, numbered.addresses());
+        statement.setArray(at++, SqlArrays.array(connection, "int4", over, HeldQueue::id));
+        statement.setArray(at++, SqlArrays.array(connection, "int4", over, one -> numbered.numberOf(one.lockedAt())));
+        statement.setBoolean(at, wake);
+        return results(statement);
     }
 
-    /** A group consists of few claims, whose times take the server longer to read than their numbers. */
-    private static void setClaims(
-            Connection connection, PreparedStatement statement, List<Job> jobs, RenewedLocks locks)
-            throws SQLException {
-        Map<Instant, Integer> numbers = new LinkedHashMap<>();
-        Integer[] ofJobs = new Integer[jobs.size()];
-        @Nullable Instant last = null;
-        for (int i = 0; i < ofJobs.length; i++) {
-            Instant time = locks.current(Claim.of(jobs.get(i)));
-            ofJobs[i] =
-                    time.equals(last) ? ofJobs[i - 1] : numbers.computeIfAbsent(time, unknown -> numbers.size() + 1);
-            last = time;
+    private static Map<Long, WriteResult> results(PreparedStatement statement) throws SQLException {
+        Map<Long, WriteResult> results = new HashMap<>();
+        try (ResultSet rows = statement.executeQuery()) {
+            while (rows.next()) {
+                results.put(rows.getLong(1), WriteResult.of(rows.getString(2)));
+            }
         }
-        statement.setArray(3, SqlArrays.times(connection, List.copyOf(numbers.keySet()), time -> time));
-        statement.setArray(4, numbers.size() == 1 ? null : connection.createArrayOf("int4", ofJobs));
+        return results;
     }
 
     private static final String RELEASE = """
-            select id, outcome from {schema}.pgworker_release(worker_id => ?, job_ids => ?, claims => ?, actions => ?, delays => ?,
-              run_ats => ?, errors => ?, keys => ?, attempts => ?, payloads => ?, going_on => ?, renewals => ?,
-              lane_queues => ?, lane_levels => ?, lane_run_ats => ?, lane_ids => ?)
+            select id, outcome from {schema}.pgworker_release(?, ?::{schema}.pgworker_outcome[])
             """;
 
-    private static final String RELEASE_RECORDED = recorded(RELEASE, "pgworker_release");
-
     /**
-     * Gives jobs up that did not succeed, as each release says, where these claims still hold them, and frees the queues that
-     * do not go on.
+     * Gives jobs up that did not succeed, as each release says, where these claims still hold them. Their queues stay locked.
      *
      * @param releases no job twice
-     * @param queueStart as in {@link ClaimRequest}
+     * @param runs what the history is told, by the ids of the jobs; empty if none is kept
      * @return what has become of each, by its id
      */
-    public Map<Long, WriteResult> release(
-            List<Release> releases, List<Long> goingOn, RenewedLocks locks, @Nullable QueueStart queueStart)
+    public Map<Long, WriteResult> release(List<Release> releases, RenewedLocks locks, Map<Long, RunRecord> runs)
             throws SQLException {
-        return release(releases, goingOn, locks, queueStart, Map.of());
+        return sql.call(RELEASE, (connection, statement) -> {
+            statement.setString(1, sql.workerId());
+            statement.setString(
+                    2,
+                    SqlRows.array(releases.stream()
+                            .map(release ->
+                                    release.row(locks, runs.get(release.claim().jobId())))));
+            return results(statement);
+        });
     }
 
+    private static final String FREE = """
+            select pg_catalog.unnest({schema}.pgworker_free_queues(?, array[?], ?))
+            """;
+
     /**
-     * As {@link #release(List, List, RenewedLocks, QueueStart)}, and tells the history of the runs.
+     * Frees queues that this worker has locked, and wakes workers for them.
      *
-     * @param runs by the ids of the jobs; empty if none is kept
+     * @return the ids of those that could not be freed, because somebody holds their rows for the moment
      */
-    public Map<Long, WriteResult> release(
-            List<Release> releases,
-            List<Long> goingOn,
-            RenewedLocks locks,
-            @Nullable QueueStart queueStart,
-            Map<Long, RunRecord> runs)
-            throws SQLException {
-        return sql.call(runs.isEmpty() ? RELEASE : RELEASE_RECORDED, (connection, statement) -> {
-            statement.setString(1, sql.workerId());
-            statement.setArray(
-                    2,
-                    SqlArrays.ids(
-                            connection, releases.stream().map(r -> r.claim().jobId())));
-            statement.setArray(3, SqlArrays.times(connection, releases, r -> locks.current(r.claim())));
-            statement.setArray(4, SqlArrays.array(connection, "text", releases, r -> r.action().sqlName));
-            statement.setArray(5, SqlArrays.array(connection, "float8", releases, Release::delaySeconds));
-            statement.setArray(6, SqlArrays.times(connection, releases, Release::runAt));
-            statement.setArray(7, SqlArrays.array(connection, "text", releases, Release::error));
-            statement.setArray(8, SqlArrays.array(connection, "text", releases, Release::key));
-            statement.setArray(9, SqlArrays.array(connection, "int4", releases, Release::attempts));
-            statement.setArray(10, SqlArrays.array(connection, "text", releases, Release::payload));
-            statement.setArray(11, goingOn.isEmpty() ? null : SqlArrays.ids(connection, goingOn.stream()));
-            statement.setArray(12, SqlArrays.times(connection, releases, r -> locks.pending(r.claim())));
-            QueueStart.set(statement, 13, queueStart);
-            if (!runs.isEmpty()) {
-                List<Long> ids = releases.stream().map(r -> r.claim().jobId()).toList();
-                RunRecords.set(connection, statement, 17, ids, runs);
-            }
-            Map<Long, WriteResult> outcomes = new HashMap<>();
+    public Set<Integer> free(List<HeldQueue> queues) throws SQLException {
+        return sql.call(FREE, (connection, statement) -> {
+            statement.setArray(1, SqlArrays.array(connection, "int4", queues, HeldQueue::id));
+            statement.setString(2, sql.workerId());
+            statement.setArray(3, SqlArrays.times(connection, queues, HeldQueue::lockedAt));
+            Set<Integer> left = new HashSet<>();
             try (ResultSet rows = statement.executeQuery()) {
                 while (rows.next()) {
-                    outcomes.put(rows.getLong(1), WriteResult.of(rows.getString(2)));
+                    left.add(rows.getInt(1));
                 }
             }
-            return outcomes;
+            return left;
         });
+    }
+
+    private static final String WAKE = """
+            select {schema}.pgworker_wake(1, null, '')
+            """;
+
+    /** Wakes workers because queues have been freed. */
+    public void wake() throws SQLException {
+        sql.call(WAKE, (connection, statement) -> statement.execute());
     }
 
     private static final String WRITE_NOTHING = """
@@ -224,50 +219,8 @@ public final class OutcomeStore {
 
     /** Does to no job what writes of outcomes do; where that succeeds, it is the rows of jobs that keep these from it. */
     public void writeNothing() throws SQLException {
-        complete(List.of(), new FollowUp(TaskIds.NONE, LanePlan.NONE, 1, List.of()), RenewedLocks.UNCHANGED);
-        release(List.of(), List.of(), RenewedLocks.UNCHANGED, null);
+        complete(List.of(), List.of(), false, Map.of());
+        release(List.of(), RenewedLocks.UNCHANGED, Map.of());
         sql.call(WRITE_NOTHING, (connection, statement) -> statement.execute());
-    }
-
-    private static final String FREE = """
-            select {schema}.pgworker_free(worker_id => ?, queue_names => ?, locked_ats => ?)
-            """;
-
-    /** Frees queues of which this worker has no job. */
-    public void free(Collection<String> queueNames) throws SQLException {
-        sql.call(FREE, (connection, statement) -> {
-            statement.setString(1, sql.workerId());
-            statement.setArray(2, connection.createArrayOf("text", queueNames.toArray()));
-            statement.setArray(3, null);
-            return statement.execute();
-        });
-    }
-
-    /** Frees queues that this worker still has locked since the given times. */
-    public void free(List<HeldQueue> queues) throws SQLException {
-        sql.call(FREE, (connection, statement) -> {
-            statement.setString(1, sql.workerId());
-            statement.setArray(2, SqlArrays.array(connection, "text", queues, HeldQueue::name));
-            statement.setArray(3, SqlArrays.times(connection, queues, HeldQueue::lockedAt));
-            return statement.execute();
-        });
-    }
-
-    private static final String TELL_OF_DUE = """
-            select {schema}.pgworker_wake({schema}.pgworker_due_queues(
-              array(select q.id from {schema}._private_job_queues q where q.queue_name = any(?)), ?, ?, ?, ?), null, '')
-            """;
-
-    /**
-     * Wakes workers for the jobs of these queues that are due.
-     *
-     * @param start where to look for them; null for everywhere
-     */
-    public void tellOfDue(Collection<String> queueNames, @Nullable QueueStart start) throws SQLException {
-        sql.call(TELL_OF_DUE, (connection, statement) -> {
-            statement.setArray(1, SqlArrays.texts(connection, queueNames));
-            QueueStart.set(statement, 2, start);
-            return statement.execute();
-        });
     }
 }

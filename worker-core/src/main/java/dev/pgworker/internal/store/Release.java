@@ -5,6 +5,8 @@ import java.time.Instant;
 
 import org.jspecify.annotations.Nullable;
 
+import dev.pgworker.internal.jdbc.SqlRows;
+import dev.pgworker.internal.jdbc.Timestamps;
 import dev.pgworker.job.Job;
 
 /**
@@ -38,12 +40,22 @@ public record Release(
         return new Release(claim, key, attempts, action, when, other, payload);
     }
 
-    @Nullable Double delaySeconds() {
+    /** Returns the value of the type that the statement reads. */
+    String row(RenewedLocks locks, @Nullable RunRecord run) {
         Duration delay = when == null ? null : when.delay();
-        return delay == null ? null : delay.toSeconds() + delay.toNanosPart() / 1e9;
-    }
-
-    @Nullable Instant runAt() {
-        return when == null ? null : when.at();
+        Instant at = when == null ? null : when.at();
+        return SqlRows.row(
+                claim.jobId(),
+                Timestamps.text(locks.current(claim)),
+                action.sqlName,
+                delay == null ? null : delay.toSeconds() + delay.toNanosPart() / 1e9,
+                Timestamps.text(at),
+                error,
+                key,
+                attempts,
+                payload,
+                run == null ? null : run.micros(),
+                run == null ? null : run.result(),
+                run == null ? null : run.traceId());
     }
 }

@@ -1,5 +1,6 @@
 package dev.pgworker.internal.store;
 
+import java.util.HashMap;
 import java.util.Map;
 import java.util.Set;
 
@@ -25,6 +26,16 @@ public record TaskIds(Map<Integer, String> identifiers, Set<String> onlyQueued) 
         this(identifiers, Set.of());
     }
 
+    /** Returns those of which claims take jobs without a queue, too. */
+    public TaskIds unqueued() {
+        if (onlyQueued.isEmpty()) {
+            return this;
+        }
+        Map<Integer, String> others = new HashMap<>(identifiers);
+        others.values().removeAll(onlyQueued);
+        return new TaskIds(others);
+    }
+
     Integer[] unqueuedIds() {
         return identifiers.entrySet().stream()
                 .filter(task -> !onlyQueued.contains(task.getValue()))
@@ -34,13 +45,6 @@ public record TaskIds(Map<Integer, String> identifiers, Set<String> onlyQueued) 
 
     Integer[] ids() {
         return identifiers.keySet().toArray(Integer[]::new);
-    }
-
-    Integer[] ids(Set<String> named) {
-        return identifiers.entrySet().stream()
-                .filter(task -> named.contains(task.getValue()))
-                .map(Map.Entry::getKey)
-                .toArray(Integer[]::new);
     }
 
     String nameOf(int id) {

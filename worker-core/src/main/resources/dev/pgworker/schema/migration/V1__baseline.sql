@@ -160,6 +160,48 @@ end
 $type$;
 comment on type "${schema}".job_spec is 'One job for add_jobs; an omitted field is null.';
 
+do $types$
+begin
+  if to_regtype('"${schema}".pgworker_request') is null then
+    create type "${schema}".pgworker_request as (
+      worker_id text, task_ids int[], unqueued_task_ids int[], runs int[], share int, from_first boolean, forbidden text[], passed bigint[]);
+    create type "${schema}".pgworker_floor as (queued boolean, priority int, run_at timestamptz, id bigint);
+    create type "${schema}".pgworker_claimed as (
+      id bigint, queue_id int, queue_name text, task_id int, payload json, priority smallint, run_at timestamptz, attempts smallint,
+      max_attempts smallint, last_error text, created_at timestamptz, updated_at timestamptz, key text, revision int, flags jsonb,
+      address tid, locked_at timestamptz);
+    create type "${schema}".pgworker_outcome as (
+      job_id bigint, claim timestamptz, action text, delay float8, run_at timestamptz, error text, key text, attempts int, payload text,
+      micros bigint, result text, trace text);
+  end if;
+end
+$types$;
+comment on type "${schema}".pgworker_request is
+  'What a worker''s claim asks for: jobs of these tasks, and without a queue of unqueued_task_ids only (null: of all); of a queue as many jobs '
+  'together as runs says for the task of its first job, and usually share at most; from_first: of a queue the very first jobs, wherever the '
+  'floors are; neither jobs with one of the forbidden flags nor those passed over, with their queues.';
+comment on type "${schema}".pgworker_floor is
+  'A place in the order of due jobs, of one priority and with or without a queue, before which a worker need not look.';
+comment on type "${schema}".pgworker_claimed is
+  'A job as its claim returns it. The payload is null if it is large: read it before the job runs. created_at is null if it equals run_at, '
+  'updated_at if it equals created_at.';
+comment on type "${schema}".pgworker_outcome is
+  'What becomes of a job that has not succeeded, as pgworker_release reads it.';
+
+create table if not exists "${schema}".pgworker_turn ();
+comment on table "${schema}".pgworker_turn is 'Always empty. A claim of many jobs locks it, so that one such claim is under way at a time.';
+
+do $type$
+begin
+  if to_regtype('"${schema}".pgworker_run') is null then
+    create type "${schema}".pgworker_run as (
+      job_id bigint, started_at timestamptz, took interval, created_at timestamptz, run_at timestamptz, attempt smallint, priority smallint,
+      task_identifier text, queue_name text, key text, worker_id text, trace_id text, flags jsonb, result text, payload json);
+    comment on type "${schema}".pgworker_run is 'A run that pgworker_release is about to end, as the history shows it.';
+  end if;
+end
+$type$;
+
 create table if not exists "${schema}".migrations (
   id int constraint migrations_pkey primary key,
   ts timestamptz not null default now(),
@@ -607,7 +649,7 @@ begin
   loop
     execute format('grant select, insert, update, delete on "${schema}".pgworker_recoveries, "${schema}".pgworker_retirements, "${schema}".pgworker_batches, '
       '"${schema}".pgworker_cancellations, "${schema}".pgworker_running, "${schema}".pgworker_task_minutes, "${schema}".pgworker_samples, '
-      '"${schema}".pgworker_schedules, "${schema}".pgworker_cleanup, "${schema}".pgworker_pauses to %s', grantee);
+      '"${schema}".pgworker_schedules, "${schema}".pgworker_cleanup, "${schema}".pgworker_pauses, "${schema}".pgworker_turn to %s', grantee);
     execute format('grant select on "${schema}".pgworker_history, "${schema}".pgworker_history_settings, "${schema}".pgworker_history_sizes, '
       '"${schema}".pgworker_history_losses, '
       '"${schema}".pgworker_limits, "${schema}".pgworker_limited_tasks, "${schema}".pgworker_limit_buckets, "${schema}".pgworker_limit_lanes, '
@@ -1151,50 +1193,6 @@ language sql stable as $$
 $$;
 comment on function "${schema}".pgworker_locked(timestamptz, text) is 'Whether such a lock still protects its job from administration.';
 
--- Of any task: another worker may know those that this one does not. The first job of a queue usually decides.
--- Not with EXISTS, for which the planner may read all queues' jobs at once.
-create or replace function "${schema}".pgworker_due_queues(
-  queue_ids int[], lane_queues int[] default null, lane_levels int[] default null, lane_run_ats timestamptz[] default null,
-  lane_ids bigint[] default null
-) returns bigint
-language plpgsql stable
-set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
-set enable_hashjoin = off set enable_mergejoin = off set jit = off
-set search_path = pg_catalog, pg_temp as $$
-begin
-  if lane_levels is not null then
-    return (
-      select count(*) from (select from unnest(queue_ids) queue(id)
-      cross join lateral (
-        select from unnest(lane_queues, lane_levels, lane_run_ats, lane_ids) f(queue, level, run_at, id)
-        cross join lateral (
-          select from "${schema}"._private_jobs j
-          where j.is_available and j.job_queue_id is not null and j.job_queue_id = queue.id and j.priority = f.level
-            and j.run_at <= now() and (j.run_at, j.id) >= (f.run_at, f.id)
-          order by j.run_at, j.id limit 1) due
-        where f.queue = queue.id or f.queue = 0 and queue.id <> all(lane_queues)
-        limit 1) due limit 1) due);
-  end if;
-  return (
-    select count(*) from (select from unnest(queue_ids) queue(id)
-    where (
-      with recursive level(p, due) as (
-        (select j.priority, j.run_at <= now() from "${schema}"._private_jobs j
-          where j.is_available and j.job_queue_id is not null and j.job_queue_id = queue.id
-          order by j.priority, j.run_at, j.id limit 1)
-        union all
-        (select n.priority, n.run_at <= now() from level l
-          cross join lateral (
-            select j.priority, j.run_at from "${schema}"._private_jobs j
-            where j.is_available and j.job_queue_id is not null and j.job_queue_id = queue.id and j.priority > l.p
-            order by j.priority, j.run_at, j.id limit 1) n
-          where not l.due))
-      select bool_or(l.due) from level l) limit 1) due);
-end
-$$;
-comment on function "${schema}".pgworker_due_queues(int[], int[], int[], timestamptz[], bigint[]) is
-  'Returns 1 if any of the given queues has a due job, otherwise 0. With floors, as pgworker_look_at_queues tells them, jobs below these do not count.';
-
 -- What a trigger of somebody's raises would be raised again for the same row, so that row is passed over. A conflict, a deadlock or a
 -- cancellation of the server's own is not about a row, and ends the statement. The context tells the two apart: only what RAISE has
 -- raised begins with it.
@@ -1205,46 +1203,6 @@ set search_path = pg_catalog, pg_temp as $$
 $$;
 comment on function "${schema}".pgworker_about_row(text, text) is
   'Whether an error with this SQLSTATE and context is about the row that was to be changed.';
-
-create or replace function "${schema}".pgworker_free_queues(
-  queue_ids int[], worker_ids text[], lane_queues int[] default null, lane_levels int[] default null,
-  lane_run_ats timestamptz[] default null, lane_ids bigint[] default null
-) returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp as $$
-declare
-  lane int;
-  held boolean;
-  freed int[];
-  context text;
-begin
-  for lane in select distinct given.id from unnest(queue_ids) given(id) order by given.id loop
-    begin
-      select q.locked_by = any(worker_ids) into held from "${schema}"._private_job_queues q
-        where q.id >= lane and q.id <= lane order by q.id desc limit 1;
-      if held then
-        perform from "${schema}"._private_job_queues q where q.id >= lane and q.id <= lane order by q.id desc limit 1 for update;
-        update "${schema}"._private_job_queues q set locked_at = null, locked_by = null
-          where q.ctid = (
-              select h.ctid from "${schema}"._private_job_queues h where h.id >= lane and h.id <= lane order by h.id desc limit 1)
-            and q.locked_by = any(worker_ids);
-        if found then
-          freed := freed || lane;
-        end if;
-      end if;
-    exception when others or assert_failure or query_canceled then
-      get stacked diagnostics context = pg_exception_context;
-      if not "${schema}".pgworker_about_row(sqlstate, context) then raise; end if;
-      raise warning 'Queue % stays locked: %', lane, sqlerrm;
-    end;
-  end loop;
-  return "${schema}".pgworker_due_queues(freed, lane_queues, lane_levels, lane_run_ats, lane_ids);
-end
-$$;
-comment on function "${schema}".pgworker_free_queues(int[], text[], int[], int[], timestamptz[], bigint[]) is
-  'Unlocks those of the given queues that the given workers hold; returns how many of them have a due job. Floors are as in '
-  'pgworker_due_queues.';
-
 
 create or replace function "${schema}".pgworker_estimate(condition text) returns bigint
 language plpgsql volatile
@@ -1778,7 +1736,7 @@ begin
   delete from "${schema}"._private_jobs j where j.id = job.id;
   perform set_config('pgworker.ending', '', true);
   if job.locked_at is not null then
-    perform "${schema}".pgworker_wake("${schema}".pgworker_free_queues(array[job.job_queue_id], array[job.locked_by]), null, '');
+    perform "${schema}".pgworker_free_queues(array[job.job_queue_id], array[job.locked_by]);
   end if;
   return job;
 end
@@ -1822,7 +1780,7 @@ begin
     return next job;
   end loop;
   perform set_config('pgworker.ending', '', true);
-  perform "${schema}".pgworker_wake("${schema}".pgworker_free_queues(queues, owners), null, '');
+  perform "${schema}".pgworker_free_queues(queues, owners);
 end
 $$;
 comment on function "${schema}".complete_jobs(bigint[]) is 'Deletes the given jobs as if they had succeeded, except running ones.';
@@ -1853,7 +1811,7 @@ begin
     return next job;
   end loop;
   perform set_config('pgworker.ending', '', true);
-  perform "${schema}".pgworker_wake("${schema}".pgworker_free_queues(queues, owners), null, '');
+  perform "${schema}".pgworker_free_queues(queues, owners);
 end
 $$;
 comment on function "${schema}".pgworker_remove_jobs(bigint[]) is 'Deletes the given jobs as if nobody needed them any more, except running ones.';
@@ -1961,7 +1919,7 @@ begin
       returning * into job;
     return next job;
   end loop;
-  perform "${schema}".pgworker_wake("${schema}".pgworker_free_queues(queues, owners), null, '');
+  perform "${schema}".pgworker_free_queues(queues, owners);
 end
 $$;
 comment on function "${schema}".permanently_fail_jobs(bigint[], text) is
@@ -2024,8 +1982,9 @@ begin
     return next job;
   end loop;
   perform set_config('pgworker.ending', '', true);
+  perform "${schema}".pgworker_free_queues(queues, owners);
   perform "${schema}".pgworker_wake(
-    ready + "${schema}".pgworker_free_queues(queues, owners), earliest, (
+    ready, earliest, (
       select case when count(distinct l.level) <= 16 then coalesce(string_agg(distinct l.level::text, ','), '') end
       from unnest(levels) l(level)));
 end
@@ -2074,12 +2033,12 @@ comment on function "${schema}".pgworker_held_by(text[]) is
 -- the ones that were passed over.
 create or replace function "${schema}".pgworker_free_queues_of(
   queue_ids int[], idle_queues int[], job_ids bigint[], worker_ids text[]
-) returns bigint
+) returns void
 language plpgsql volatile
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
 set search_path = pg_catalog, pg_temp as $$
 begin
-  return "${schema}".pgworker_free_queues(
+  perform "${schema}".pgworker_free_queues(
     array(
       select unnest(queue_ids)
       union
@@ -2095,7 +2054,7 @@ end
 $$;
 comment on function "${schema}".pgworker_free_queues_of(int[], int[], bigint[], text[]) is
   'Frees the queues of jobs that were taken from the given workers, and idle ones, except those of the given jobs that these workers '
-  'hold still; returns how many of them have a due job.';
+  'hold still, and wakes workers.';
 
 -- All together in one subtransaction; where that is refused, because of a trigger of somebody's for instance, each half by itself, so that
 -- a row that cannot be changed costs little and hurts nobody else. A job that has no attempts left would stay behind without a word, so
@@ -2178,8 +2137,8 @@ begin
     select g.id from (select given.id from unnest(held.job_ids) given(id) order by given.id) g
     cross join lateral (
       select from "${schema}"._private_jobs h where h.id = g.id and h.locked_by = any(worker_ids) for update) j));
-  perform "${schema}".pgworker_wake(
-    unlocked.ready + "${schema}".pgworker_free_queues_of(unlocked.queue_ids, held.idle_queues, held.job_ids, worker_ids));
+  perform "${schema}".pgworker_free_queues_of(unlocked.queue_ids, held.idle_queues, held.job_ids, worker_ids);
+  perform "${schema}".pgworker_wake(unlocked.ready);
 end
 $$;
 comment on function "${schema}".force_unlock_workers(text[]) is
@@ -2613,7 +2572,7 @@ begin
       where p.kind = 'queue' and p.name = paused.name;
   end if;
   if queue is not null and running is null then
-    perform "${schema}".pgworker_wake("${schema}".pgworker_due_queues(array[queue]), null, '');
+    perform "${schema}".pgworker_wake(1, null, '');
   end if;
 end
 $$;
@@ -2663,7 +2622,7 @@ begin
         where q.queue_name = kept.name and q.locked_by = kept.held_by and q.locked_at = kept.held_at
         returning q.id into queue;
       if queue is not null then
-        perform "${schema}".pgworker_wake("${schema}".pgworker_due_queues(array[queue]), null, '');
+        perform "${schema}".pgworker_wake(1, null, '');
       end if;
       delete from "${schema}".pgworker_pauses p where p.kind = kept.kind and p.name = kept.name;
     end if;
@@ -2925,8 +2884,8 @@ begin
   if given.ids is not null then
     perform "${schema}".pgworker_sweep_up();
   end if;
-  perform "${schema}".pgworker_wake(
-    taken.ready + "${schema}".pgworker_free_queues_of(taken.queues, idle_queues, job_ids, worker_ids));
+  perform "${schema}".pgworker_free_queues_of(taken.queues, idle_queues, job_ids, worker_ids);
+  perform "${schema}".pgworker_wake(taken.ready);
 end
 $$;
 comment on function "${schema}".pgworker_recover(text[], bigint[], int[], interval, int, text[], timestamptz[], int[]) is
@@ -3222,8 +3181,8 @@ begin
   if silent <> '{}' then
     perform "${schema}".pgworker_bury_batches(silent);
   end if;
-  perform "${schema}".pgworker_wake(
-    unlocked.ready + "${schema}".pgworker_free_queues_of(unlocked.queue_ids, gone.idle_queues, gone.job_ids, gone.worker_ids));
+  perform "${schema}".pgworker_free_queues_of(unlocked.queue_ids, gone.idle_queues, gone.job_ids, gone.worker_ids);
+  perform "${schema}".pgworker_wake(unlocked.ready);
 end
 $$;
 comment on function "${schema}".pgworker_release_old_locks() is
@@ -3276,1372 +3235,539 @@ comment on function "${schema}".pgworker_task_ids(text[]) is
   'Ids of the given task identifiers; missing ones are created, in name order, and nothing is written when all exist. One that an open '
   'transaction is creating is left out: no other transaction can have a job of it.';
 
-create or replace function "${schema}".pgworker_busy_queues(after int, amount int) returns int[]
-language plpgsql stable as $$
-begin
-  if amount operator(pg_catalog.>) 1000000 then
-    raise exception 'amount must be at most 1000000, but is %', amount using errcode = '22023';
-  end if;
-  return (
-    with recursive step(queue, n) as (
-      (select j.job_queue_id, 1 from "${schema}"._private_jobs j
-        where j.is_available and j.job_queue_id is not null and j.job_queue_id operator(pg_catalog.>) after
-        order by j.job_queue_id, j.priority, j.run_at, j.id limit 1)
-      union all
-      select (
-          select j.job_queue_id from "${schema}"._private_jobs j
-          where j.is_available and j.job_queue_id is not null and j.job_queue_id operator(pg_catalog.>) s.queue
-          order by j.job_queue_id, j.priority, j.run_at, j.id limit 1),
-        s.n operator(pg_catalog.+) 1
-      from step s where s.queue is not null and s.n operator(pg_catalog.<) amount)
-    select pg_catalog.array_agg(s.queue) from step s where s.queue is not null);
-end
-$$;
-comment on function "${schema}".pgworker_busy_queues(int, int) is
-  'The next queues in id order, after the given one, that have jobs with attempts left, due or not; at most so many.';
+-- The claim: which due jobs a worker locks next.
+--
+-- Queues are locked before jobs, and nobody here waits for a row: what somebody else holds is passed over. Of the claims of many jobs one is
+-- under way at a time in a schema, so that each sees what the one before it has taken, and workers do not meet at the same rows.
 
--- The first entry of a queue nearly always decides. Otherwise priorities are stepped over, because jobs of a better priority may
--- lie in the future in any number.
-create or replace function "${schema}".pgworker_heads(
-  queue_ids int[], amounts int[], task_ids int[], forbidden text[], runs int[] default null, most int default null
-) returns table (queue_id int, place bigint, tid tid, priority smallint, run_at timestamptz, id bigint)
-language plpgsql stable rows 100
-set search_path = pg_catalog, pg_temp as $$
-#variable_conflict use_column
-begin
-  return query
-    select queue.id, head.place, head.tid, head.priority, head.run_at, head.id
-    from unnest(queue_ids, amounts) queue(id, amount)
-    cross join lateral (
-      select j.ctid as tid, j.priority, j.run_at, j.id, j.task_id,
-        j.run_at <= now() and j.task_id = any(task_ids) and (forbidden is null or j.flags is null or not j.flags ?| forbidden) as mine,
-        coalesce(queue.amount, runs[array_position(task_ids, j.task_id)], 1) as amount
-      from "${schema}"._private_jobs j
-      where j.is_available and j.job_queue_id is not null and j.job_queue_id = queue.id
-      order by j.priority, j.run_at, j.id limit 1) first
-    cross join lateral (
-      (select 1::bigint as place, first.tid, first.priority, first.run_at, first.id where first.mine and first.amount = 1)
-      union all
-      (select row_number() over () as place, f.tid, f.priority, f.run_at, f.id
-        from (
-          select j.ctid as tid, j.priority, j.run_at, j.id from "${schema}"._private_jobs j
-          where first.mine and first.amount > 1 and j.is_available and j.job_queue_id is not null and j.job_queue_id = queue.id
-            and j.priority = first.priority and (j.run_at, j.id) >= (first.run_at, first.id) and j.run_at <= now()
-            and j.task_id = any(task_ids) and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
-          order by j.run_at, j.id limit first.amount) f)
-      union all
-      (with recursive level(p) as (
-          select first.priority where not first.mine
-          union all
-          select (
-            select j.priority from "${schema}"._private_jobs j
-            where j.is_available and j.job_queue_id is not null and j.job_queue_id = queue.id and j.priority > l.p
-            order by j.priority, j.run_at, j.id limit 1)
-          from level l where l.p is not null)
-        select row_number() over () as place, f.tid, f.priority, f.run_at, f.id
-        from level l
-        cross join lateral (
-          select j.ctid as tid, j.priority, j.run_at, j.id from "${schema}"._private_jobs j
-          where j.is_available and j.job_queue_id is not null and j.job_queue_id = queue.id and j.priority = l.p
-            and j.run_at <= now() and j.task_id = any(task_ids)
-            and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
-          order by j.run_at, j.id limit first.amount) f
-        limit first.amount)) head
-    limit most;
-end
+create or replace function "${schema}".pgworker_allowed(flags jsonb, forbidden text[]) returns boolean
+language sql immutable parallel safe as $$
+  select forbidden is null or flags is null or not flags operator(pg_catalog.?|) forbidden
 $$;
-comment on function "${schema}".pgworker_heads(int[], int[], int[], text[], int[], int) is
-  'The first due jobs of each given queue that a worker with these tasks and forbidden flags may run: as many as the amount of the '
-  'queue says, else as runs says at the place of its first job''s task, else one; at most so many in all. Locks nothing.';
+comment on function "${schema}".pgworker_allowed(jsonb, text[]) is 'Whether none of the flags of a job is forbidden.';
 
--- As pgworker_heads, for a caller that knows where to begin: what finished jobs left in the index is not read. Floors have a queue each,
--- 0 for those that hold for all queues without any of their own.
-create or replace function "${schema}".pgworker_heads_from(
-  queue_ids int[], amounts int[], task_ids int[], forbidden text[], runs int[], most int,
-  lane_queues int[], lane_levels int[], lane_run_ats timestamptz[], lane_ids bigint[]
-) returns table (queue_id int, place bigint, tid tid, priority smallint, run_at timestamptz, id bigint)
-language plpgsql stable rows 100
-set search_path = pg_catalog, pg_temp as $$
-#variable_conflict use_column
+create or replace function "${schema}".pgworker_short(payload json) returns json
+language sql immutable parallel safe as $$
+  select case when pg_catalog.pg_column_size(payload) operator(pg_catalog.<=) 2000
+    and pg_catalog.octet_length(payload::pg_catalog.text) operator(pg_catalog.<=) 8000 then payload end
+$$;
+comment on function "${schema}".pgworker_short(json) is
+  'The payload if it is small; others are read just before their jobs run, so that a claim takes little memory.';
+
+-- The row of a queue is changed all the time, and while somebody holds a snapshot its former versions stay. The newest one has the last
+-- index entry: an equality read forwards would meet all the others first.
+create or replace function "${schema}".pgworker_queue_row(queue_id int)
+returns table (tid tid, locked_at timestamptz, locked_by text, queue_name text)
+language sql stable rows 1 as $$
+  select q.ctid, q.locked_at, q.locked_by, q.queue_name from "${schema}"._private_job_queues q
+  where q.id operator(pg_catalog.>=) $1 and q.id operator(pg_catalog.<=) $1 order by q.id desc limit 1
+$$;
+comment on function "${schema}".pgworker_queue_row(int) is 'The address of a queue''s row, whose lock it has, and its name.';
+
+-- The queues of due jobs in order, from the place "after" or the floors on, their rows locked, and the first jobs of each.
+-- A queue's row that was changed since it was found is no longer at the address that was found, so what is locked is free.
+create or replace function "${schema}".pgworker_take_queues(
+  request "${schema}".pgworker_request, floors "${schema}".pgworker_floor[], after "${schema}".pgworker_floor, most_rows int,
+  most_queues int, tried int[], anywhere boolean,
+  out walked int, out free int, out queues int[], out queue_tids tid[], out names text[],
+  out job_queues int[], out tids tid[], out priorities int[], out run_ats timestamptz[], out ids bigint[],
+  out last_priority int, out last_run_at timestamptz, out last_id bigint
+) language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
 declare
-  own constant int[] := array(select distinct f.queue from unnest(lane_queues) f(queue) where f.queue <> 0);
-  longest constant int := coalesce((select max(r.amount) from unnest(runs) r(amount)), 1);
+  task_ids constant int[] := request.task_ids;
+  runs constant int[] := request.runs;
+  forbidden constant text[] := request.forbidden;
+  passed constant int[] := array(
+    select p.job_queue_id from "${schema}"._private_jobs p where p.id = any(request.passed) and p.job_queue_id is not null);
+  starts int[];
+  start_priorities int[];
+  start_run_ats timestamptz[];
+  start_ids bigint[];
+  amounts int[];
 begin
-  return query
-    select queue.id, head.place, head.tid, head.priority, head.run_at, head.id
-    from unnest(queue_ids, amounts) queue(id, amount)
+  with recursive walk as materialized (
+    select w.*, row_number() over () as place
+    from unnest(floors) l
     cross join lateral (
-      select h.place, h.tid, h.priority, h.run_at, h.id,
-        coalesce(queue.amount, runs[array_position(task_ids, first_value(h.task_id) over (order by h.place))], 1) as amount
-      from (
-        select row_number() over () as place, f.tid, f.priority, f.run_at, f.id, f.task_id
-        from (
-          (select f.level, f.run_at, f.id from unnest(lane_queues, lane_levels, lane_run_ats, lane_ids) f(queue, level, run_at, id)
-            where f.queue = queue.id and queue.id = any(own) offset 0)
-          union all
-          (select f.level, f.run_at, f.id from unnest(lane_queues, lane_levels, lane_run_ats, lane_ids) f(queue, level, run_at, id)
-            where f.queue = 0 and queue.id <> all(own) offset 0)) l
-        cross join lateral (
-          select j.ctid as tid, j.priority, j.run_at, j.id, j.task_id from "${schema}"._private_jobs j
-          where j.is_available and j.job_queue_id is not null and j.job_queue_id = queue.id and j.priority = l.level
-            and j.run_at <= now() and (j.run_at, j.id) >= (l.run_at, l.id) and j.task_id = any(task_ids)
-            and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
-          order by j.run_at, j.id limit coalesce(queue.amount, longest)) f
-        limit coalesce(queue.amount, longest)) h) head
-    where head.place <= head.amount
-    limit most;
-end
-$$;
-comment on function "${schema}".pgworker_heads_from(
-    int[], int[], int[], text[], int[], int, int[], int[], timestamptz[], bigint[]) is
-  'As pgworker_heads; jobs below the floors, which pgworker_look_at_queues tells, are passed over, and so are other priorities.';
-
--- Finds queues worth looking at. Few of them: all. Many: those of the first due jobs, in their order; if running queues fill the
--- front of that list, then also a window of queues that begins at a random place, so that no queue can be passed over for ever.
-create or replace function "${schema}".pgworker_lanes(
-  task_ids int[], wanted int, forbidden text[], depth int, parity int default null,
-  lane_queues int[] default null, lane_levels int[] default null, lane_run_ats timestamptz[] default null, lane_ids bigint[] default null,
-  in_front boolean default false, front_level int default null, front_run_at timestamptz default null, front_id bigint default null,
-  out queues int[], out complete boolean
-) language plpgsql volatile
-set search_path = pg_catalog, pg_temp as $$
-declare
-  few constant int := 50;
-  most constant int := case when in_front then wanted else 8 + least(wanted, 100000) * 3 / 2 end;
-  breadth constant int := 192 + most;
-  walked bigint;
-  last_queue int;
-  more int[];
-  own int[];
-  found int;
-begin
-  if wanted is null or wanted not between 0 and 100000 then
-    raise exception 'wanted must be between 0 and 100000, but is %', wanted using errcode = '22023';
-  elsif depth is null or depth not between 0 and 1000000 then
-    raise exception 'depth must be between 0 and 1000000, but is %', depth using errcode = '22023';
-  end if;
-  if lane_levels is not null then
-    own := array(
-      select f.id from (select distinct f.queue from unnest(lane_queues) f(queue)) f(id)
-      where f.id <> 0 and (parity is null or f.id & 1 = parity) and (
-        select q.locked_at is null from "${schema}"._private_job_queues q where q.id >= f.id and q.id <= f.id order by q.id desc limit 1));
-    with walk as materialized (
-      select w.job_queue_id, w.mine, row_number() over () as place
-      from unnest(lane_queues, lane_levels, lane_run_ats, lane_ids) f(queue, level, run_at, id)
+      select j.job_queue_id as queue, j.priority, j.run_at, j.id, j.task_id from "${schema}"._private_jobs j
+      where j.is_available and j.job_queue_id is not null and j.priority >= -32768 and j.priority = l.priority and j.run_at <= now()
+        and (j.run_at, j.id) >= (
+          case when l.priority = after.priority then after.run_at else l.run_at end,
+          case when l.priority = after.priority then after.id else l.id end)
+        and j.task_id = any(task_ids) and j.job_queue_id <> all(passed) and "${schema}".pgworker_allowed(j.flags, forbidden)
+      order by j.run_at, j.id limit most_rows) w
+    where l.queued and not anywhere and (after.priority is null or l.priority >= after.priority)
+    limit most_rows),
+  -- Downwards: what finished jobs have left lies at the other end of a queue.
+  step(queue, start, wrapped, n) as (
+    select s.start, s.start, false, 0
+    from (select (random() * (
+      select j.job_queue_id from "${schema}"._private_jobs j where j.is_available and j.job_queue_id is not null
+      order by j.job_queue_id desc, j.priority desc, j.run_at desc, j.id desc limit 1))::int + 1 as start) s
+    where anywhere
+    union all
+    select coalesce(n.queue, 2147483647), s.start, s.wrapped or n.queue is null, s.n + 1
+    from step s
+    left join lateral (
+      select j.job_queue_id as queue from "${schema}"._private_jobs j
+      where j.is_available and j.job_queue_id is not null and j.job_queue_id < s.queue
+      order by j.job_queue_id desc, j.priority desc, j.run_at desc, j.id desc limit 1) n on true
+    where s.n < 300 and not (s.wrapped and (n.queue is null or n.queue < s.start))),
+  first_job as (
+    select * from (
+      select distinct on (w.queue) w.*, count(*) over (partition by w.queue) as seen from walk w where w.queue <> all(tried)
+      order by w.queue, w.place) w
+    union all
+    select s.queue, f.*, row_number() over (order by f.priority, f.run_at, f.id), 1
+    from step s
+    cross join lateral (
+      select f.* from unnest(floors) l
       cross join lateral (
-        select j.job_queue_id,
-          j.task_id = any(task_ids) and (parity is null or j.job_queue_id & 1 = parity)
-            and (forbidden is null or j.flags is null or not j.flags ?| forbidden) as mine
-        from "${schema}"._private_jobs j
-        where j.is_available and j.job_queue_id is not null and j.priority >= -32768 and j.priority = f.level and j.run_at <= now()
-          and (j.run_at, j.id) >= (f.run_at, f.id)
-        order by j.run_at, j.id limit depth) w
-      where f.queue = 0
-      limit depth)
-    select (select count(*) from walk), nullif(own || array_agg(l.job_queue_id), '{}') into walked, queues
-      from (
-        select w.job_queue_id from (
-          select w.job_queue_id, min(w.place) as place from walk w
-          where w.mine and w.job_queue_id <> all(own) group by w.job_queue_id) w
-        where (
-          select q.locked_at is null from "${schema}"._private_job_queues q
-          where q.id >= w.job_queue_id and q.id <= w.job_queue_id order by q.id desc limit 1)
-        order by w.place limit most) l;
-    found := coalesce(cardinality(queues), 0) - cardinality(own);
-    complete := walked < depth and found < most;
-    if walked < depth or found >= wanted or in_front then return; end if;
-    select q.id into last_queue from "${schema}"._private_job_queues q order by q.id desc limit 1;
-    if last_queue is null then return; end if;
-    queues := queues || array(
-      with recursive step(queue, n) as (
-        select (random() * last_queue)::int + 1, 0
-        union all
-        select coalesce(
-            (select q.id from "${schema}"._private_job_queues q where q.id < s.queue order by q.id desc limit 1),
-            (select q.id from "${schema}"._private_job_queues q order by q.id desc limit 1)),
-          s.n + 1
-        from step s where s.n < breadth)
-      select m.id from (select distinct s.queue from step s where s.n > 0) m(id)
-      where m.id <> all(coalesce(queues, '{}')) and (parity is null or m.id & 1 = parity) and (
-        select q.locked_at is null from "${schema}"._private_job_queues q where q.id >= m.id and q.id <= m.id order by q.id desc limit 1));
-    return;
+        select j.priority, j.run_at, j.id, j.task_id from "${schema}"._private_jobs j
+        where l.queued and j.is_available and j.job_queue_id is not null and j.job_queue_id = s.queue and j.priority = l.priority
+          and j.run_at <= now() and (j.run_at, j.id) >= (l.run_at, l.id)
+          and j.task_id = any(task_ids) and "${schema}".pgworker_allowed(j.flags, forbidden)
+        order by j.run_at, j.id limit 1) f limit 1) f
+    where s.n > 0 and s.queue <> all(tried) and s.queue <> all(passed)),
+  free_queue as materialized (
+    select f.*, q.tid from first_job f cross join lateral "${schema}".pgworker_queue_row(f.queue) q
+    where q.locked_at is null order by f.place limit most_queues),
+  held as (
+    select f.*, q.ctid as row_tid, q.queue_name from free_queue f
+    join "${schema}"._private_job_queues q on q.ctid = f.tid and q.locked_at is null
+    order by f.place for no key update of q skip locked),
+  last_one as (
+    select w.* from walk w
+    where w.place = (select case when (select count(*) from free_queue) < most_queues then max(w.place) else (select max(f.place) from free_queue f) end from walk w))
+  select (select count(*) from walk), (select count(*) from free_queue), array_agg(h.queue), array_agg(h.row_tid), array_agg(h.queue_name),
+      array_agg(h.priority), array_agg(h.run_at), array_agg(h.id),
+      array_agg(least(greatest(1, runs[array_position(task_ids, h.task_id)]), greatest(request.share, h.seen))),
+      (select l.priority from last_one l), (select l.run_at from last_one l), (select l.id + 1 from last_one l)
+    into walked, free, queues, queue_tids, names, start_priorities, start_run_ats, start_ids, amounts, last_priority, last_run_at, last_id
+    from held h;
+  if queues is not null then
+    select array_agg(l.queue), array_agg(r.tid), array_agg(r.priority), array_agg(r.run_at), array_agg(r.id)
+      into job_queues, tids, priorities, run_ats, ids
+      from unnest(queues, start_priorities, start_run_ats, start_ids, amounts) l(queue, priority, run_at, id, amount)
+      cross join lateral (
+        -- What somebody has just given back may be of a better priority than what the floors let see.
+        select k.* from unnest(floors) f
+        cross join lateral (
+          select j.ctid as tid, j.priority, j.run_at, j.id from "${schema}"._private_jobs j
+          where j.is_available and j.job_queue_id is not null and j.job_queue_id = l.queue and j.priority = f.priority and j.run_at <= now()
+            and (j.run_at, j.id) >= (
+              case when request.from_first then '-infinity' else l.run_at end, case when request.from_first then 0 else l.id end)
+            and j.task_id = any(task_ids) and "${schema}".pgworker_allowed(j.flags, forbidden)
+          order by j.run_at, j.id limit l.amount) k
+        where f.queued and (f.priority = l.priority or f.priority < l.priority and request.from_first)
+        limit l.amount) r;
   end if;
-  if front_level is not null then
-    with walk as materialized (
-      select w.job_queue_id, w.mine, row_number() over () as place
-      from (
-        select j.job_queue_id,
-          j.task_id = any(task_ids) and (parity is null or j.job_queue_id & 1 = parity)
-            and (forbidden is null or j.flags is null or not j.flags ?| forbidden) as mine
-        from "${schema}"._private_jobs j
-        where j.is_available and j.job_queue_id is not null and j.priority >= -32768 and j.priority = front_level and j.run_at <= now()
-          and (j.run_at, j.id) >= (front_run_at, front_id)
-        order by j.run_at, j.id limit depth) w)
-    select array_agg(f.job_queue_id), false into queues, complete
-      from (
-        select w.job_queue_id from (
-          select w.job_queue_id, min(w.place) as place from walk w where w.mine group by w.job_queue_id order by 2 offset 0) w
-        where (
-          select q.locked_at is null from "${schema}"._private_job_queues q
-          where q.id >= w.job_queue_id and q.id <= w.job_queue_id order by q.id desc limit 1)
-        limit most) f;
-    return;
-  end if;
-  if not in_front then
-    queues := "${schema}".pgworker_busy_queues(0, few);
-    complete := queues is null or cardinality(queues) < few;
-    if complete then
-      queues := array(
-        select m.id from unnest(queues) m(id)
-        where (parity is null or m.id & 1 = parity) and (
-          select q.locked_at is null from "${schema}"._private_job_queues q where q.id >= m.id and q.id <= m.id order by q.id desc limit 1));
-      return;
-    end if;
-  end if;
-  with recursive level(p) as (
-    (select j.priority from "${schema}"._private_jobs j
-      where j.is_available and j.job_queue_id is not null and j.priority >= -32768
-      order by j.priority, j.run_at, j.id limit 1)
-    union all
-    select (
-      select j.priority from "${schema}"._private_jobs j
-      where j.is_available and j.job_queue_id is not null and j.priority >= -32768 and j.priority > l.p
-      order by j.priority, j.run_at, j.id limit 1)
-    from level l where l.p is not null),
-  walk as materialized (
-    select w.job_queue_id, w.mine, row_number() over () as place
-    from level l
-    cross join lateral (
-      select j.job_queue_id,
-        j.task_id = any(task_ids) and (parity is null or j.job_queue_id & 1 = parity)
-          and (forbidden is null or j.flags is null or not j.flags ?| forbidden) as mine
-      from "${schema}"._private_jobs j
-      where j.is_available and j.job_queue_id is not null and j.priority >= -32768 and j.priority = l.p and j.run_at <= now()
-      order by j.run_at, j.id limit depth) w
-    limit depth)
-  select (select count(*) from walk), array_agg(f.job_queue_id) into walked, queues
-    from (
-      select w.job_queue_id from (
-        select w.job_queue_id, min(w.place) as place from walk w where w.mine group by w.job_queue_id order by 2 offset 0) w
-      where (
-        select q.locked_at is null from "${schema}"._private_job_queues q
-        where q.id >= w.job_queue_id and q.id <= w.job_queue_id order by q.id desc limit 1)
-      limit most) f;
-  complete := walked < depth and coalesce(cardinality(queues), 0) < most;
-  if walked < depth or cardinality(queues) >= wanted or in_front then return; end if;
-  select j.job_queue_id into last_queue from "${schema}"._private_jobs j
-    where j.is_available and j.job_queue_id is not null
-    order by j.job_queue_id desc, j.priority desc, j.run_at desc, j.id desc limit 1;
-  more := "${schema}".pgworker_busy_queues((random() * last_queue)::int, breadth);
-  if coalesce(cardinality(more), 0) < breadth then
-    more := more || "${schema}".pgworker_busy_queues(0, breadth - coalesce(cardinality(more), 0));
-  end if;
-  -- The window ends where it began if there are fewer queues than that.
-  queues := queues || array(
-    select m.id from (select distinct m.id from unnest(more) m(id)) m(id)
-    where (queues is null or m.id <> all(queues)) and (parity is null or m.id & 1 = parity) and (
-      select q.locked_at is null from "${schema}"._private_job_queues q where q.id >= m.id and q.id <= m.id order by q.id desc limit 1));
 end
 $$;
-comment on function "${schema}".pgworker_lanes(int[], int, text[], int, int, int[], int[], timestamptz[], bigint[], boolean, int, timestamptz, bigint) is
-  'So many free queues in which a claim should look for jobs, found by reading due jobs to the given depth, a few more at most; and '
-  'whether these are all. With parity only those with even (0) or odd (1) ids, where it reads no further for that. With floors, as '
-  'pgworker_look_at_queues tells them, it begins there, and takes the queues that have floors of their own in any case. If only those in '
-  'front are asked for, there may be others even if it finds few; then it can begin at a place, of one priority.';
+comment on function "${schema}".pgworker_take_queues(
+    "${schema}".pgworker_request, "${schema}".pgworker_floor[], "${schema}".pgworker_floor, int, int, int[], boolean) is
+  'Locks the rows of free queues that have due jobs, most_queues at most, found among the first most_rows due jobs, without those tried '
+  'before, or among 300 queues from one anywhere on; and finds the first jobs of each, in order. Tells how many jobs it has walked, how many queues '
+  'it has found free, and the place after the last.';
 
--- Stored sizes are after compression, which makes texts smaller by a factor of 255 at most: only a claim that might be too large is
--- looked at more closely. Small rows are measured together; large ones one by one, so that none is decompressed in vain.
-create or replace function "${schema}".pgworker_fitting(tids tid[], stored_bytes bigint, most_bytes bigint) returns tid[]
-language plpgsql stable
-set search_path = pg_catalog, pg_temp as $$
+-- Walk the due jobs of queues in order; of each free queue met, lock its row, then find its first jobs, as many as its run; go on until
+-- there are enough. If the walk has met nothing but held queues, look at some from anywhere on. What is locked must be what was found, or the
+-- queue's run ends before it.
+create or replace function "${schema}".pgworker_claim_queued(
+  request "${schema}".pgworker_request, wanted int, floors "${schema}".pgworker_floor[], any_unqueued boolean,
+  out taken tid[], out queues int[], out queue_tids tid[], out names text[], out again boolean
+) language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
 declare
-  ordered tid[];
-  one tid;
-  total bigint := 0;
-  fitting tid[] := '{}';
-begin
-  if most_bytes is null or stored_bytes is null or stored_bytes <= most_bytes / 255 then
-    return tids;
-  elsif stored_bytes <= cardinality(tids) * 2048::bigint then
-    return array(
-      select f.tid from (
-        select m.tid, sum(m.size) over (order by m.priority, m.run_at, m.id) as total,
-          row_number() over (order by m.priority, m.run_at, m.id) as place
-        from (
-          select j.ctid as tid, j.priority, j.run_at, j.id, octet_length(j.payload::text) as size
-          from "${schema}"._private_jobs j where j.ctid = any(tids)) m) f
-      where f.total <= most_bytes or f.place = 1);
-  end if;
-  ordered := array(
-    select j.ctid from "${schema}"._private_jobs j where j.ctid = any(tids) order by j.priority, j.run_at, j.id);
-  foreach one in array ordered loop
-    total := total + (select octet_length(j.payload::text) from "${schema}"._private_jobs j where j.ctid = one);
-    exit when total > most_bytes and fitting <> '{}';
-    fitting := fitting || one;
-    exit when total > most_bytes;
-  end loop;
-  return fitting;
-end
-$$;
-comment on function "${schema}".pgworker_fitting(tid[], bigint, bigint) is
-  'The first of the jobs at these addresses, in the order in which they are to start, whose payloads take at most so many bytes, '
-  'uncompressed; at least one. The stored bytes are what their payloads take in the table.';
-
--- After a claim that jobs of queues have filled the next one mostly finds its like: the queues in front have as many as it wants. These are
--- locked before their jobs are looked at, so what is seen then is what the last holder has left, and each job is found once and
--- locked once. A row that was changed since it was found lies elsewhere, and one that somebody holds is missing: the addresses of
--- what is locked in the end say that it is what was found, without a look at each row. They come in their order, as a scan by addresses
--- visits them.
-create or replace function "${schema}".pgworker_runs_in_front(
-  task_ids int[], wanted int, forbidden text[], runs int[], most_queues int, parity int,
-  front_level int, front_run_at timestamptz, front_id bigint,
-  out taken tid[], out stored_bytes bigint, out lanes int[], out lane_tids tid[], out lane_names text[], out taken_lanes int[]
-) language plpgsql volatile
-set search_path = pg_catalog, pg_temp as $$
-declare
-  depth constant int := 125 + most_queues * 5 / 2;
-  longest int;
+  unqueued constant int[] := coalesce(request.unqueued_task_ids, request.task_ids);
+  passed constant bigint[] := coalesce(request.passed, '{}');
+  run constant int := greatest(1, least(request.share, coalesce((select max(r) from unnest(request.runs) r), 1)));
+  depth int := 500 + 4 * wanted;
+  most_rows int;
+  most_queues int := 1 + wanted * 17 / 16 / run;
+  anywhere boolean := false;
+  found record;
+  after "${schema}".pgworker_floor;
+  walked int := 0;
+  run_queues int[] := '{}';
+  run_tids tid[] := '{}';
+  run_priorities int[] := '{}';
+  run_times timestamptz[] := '{}';
+  run_ids bigint[] := '{}';
   tids tid[];
-begin
-  with recursive level(p, run_at, id) as (
-    (select case when front_run_at is null then (
-          select j.priority from "${schema}"._private_jobs j
-          where j.is_available and j.job_queue_id is not null and j.priority >= -32768
-          order by j.priority, j.run_at, j.id limit 1)
-        else front_level::smallint end,
-      coalesce(front_run_at, '-infinity'), coalesce(front_id, 0))
-    union all
-    select (
-        select j.priority from "${schema}"._private_jobs j
-        where j.is_available and j.job_queue_id is not null and j.priority >= -32768 and j.priority > l.p
-        order by j.priority, j.run_at, j.id limit 1),
-      '-infinity', 0
-    from level l where l.p is not null and front_run_at is null),
-  walk as materialized (
-    select w.job_queue_id, w.mine, row_number() over () as place
-    from level l
-    cross join lateral (
-      select j.job_queue_id,
-        j.task_id = any(task_ids) and (parity is null or j.job_queue_id & 1 = parity)
-          and (forbidden is null or j.flags is null or not j.flags ?| forbidden) as mine
-      from "${schema}"._private_jobs j
-      where j.is_available and j.job_queue_id is not null and j.priority >= -32768 and j.priority = l.p and j.run_at <= now()
-        and (j.run_at, j.id) >= (l.run_at, l.id)
-      order by j.run_at, j.id limit depth) w
-    limit depth)
-  select array_agg(h.id), array_agg(h.tid), array_agg(h.queue_name)
-    into lanes, lane_tids, lane_names
-    from (
-      select q.id, q.ctid as tid, q.queue_name
-      from (
-        select w.place, (
-          select q.ctid from "${schema}"._private_job_queues q
-          where q.id >= w.job_queue_id and q.id <= w.job_queue_id order by q.id desc limit 1) as tid
-        from (
-          select w.job_queue_id, min(w.place) as place from walk w where w.mine group by w.job_queue_id order by 2 offset 0) w
-        order by w.place offset 0) w
-      join "${schema}"._private_job_queues q on q.ctid = w.tid and q.locked_at is null
-      order by w.place limit most_queues for update of q skip locked) h;
-  if lanes is null then return; end if;
-  longest := greatest(8, (wanted * 9 / 8 + cardinality(lanes) - 1) / cardinality(lanes));
-  with run as materialized (
-    select q.id, r.tids, sum(cardinality(r.tids)) over (rows unbounded preceding) as upto
-    from unnest(lanes) q(id)
-    cross join lateral (
-      select j.priority, j.run_at, j.id,
-        j.run_at <= now() and j.task_id = any(task_ids) and (forbidden is null or j.flags is null or not j.flags ?| forbidden) as mine,
-        least(longest, coalesce(runs[array_position(task_ids, j.task_id)], 1)) as amount
-      from "${schema}"._private_jobs j
-      where j.is_available and j.job_queue_id is not null and j.job_queue_id = q.id
-      order by j.priority, j.run_at, j.id limit 1) first
-    cross join lateral (
-      select array(
-        select j.ctid from "${schema}"._private_jobs j
-        where first.mine and j.is_available and j.job_queue_id is not null and j.job_queue_id = q.id
-          and j.priority = first.priority and (j.run_at, j.id) >= (first.run_at, first.id) and j.run_at <= now()
-          and j.task_id = any(task_ids) and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
-        order by j.run_at, j.id limit first.amount) as tids offset 0) r),
-  place as (
-    select array(select t.tid from (select t.tid from run r cross join unnest(r.tids) t(tid) limit wanted) t order by t.tid) as tids),
-  mine as materialized (
-    select j.ctid as tid, pg_column_size(j.payload) as size from "${schema}"._private_jobs j
-    where j.ctid = any((select p.tids from place p)::tid[]) and j.is_available
-    for update skip locked)
-  select (select p.tids from place p), array_agg(m.tid), sum(m.size),
-      (select array_agg(r.id) from run r where r.tids <> '{}' and r.upto - cardinality(r.tids) < wanted)
-    into tids, taken, stored_bytes, taken_lanes
-    from mine m;
-  if cardinality(tids) * 8 < wanted * 5 or taken is distinct from tids then taken := null; end if;
-end
-$$;
-comment on function "${schema}".pgworker_runs_in_front(int[], int, text[], int[], int, int, int, timestamptz, bigint) is
-  'Locks so many due jobs, the first ones of each of the free queues in front, most_queues at most, and the rows of these queues; of a queue '
-  'as many as runs says at the place of its first job''s task, and no more than fill the claim from all of them. Returns the addresses '
-  'of the jobs, or null if there are less than five of eight so many or somebody holds or changes one of them; the queues that it has locked, and '
-  'those that it has found jobs of. It begins at a place of one priority, or, without a place, at the first job of all.';
-
--- A turn is worth no more than this: whoever holds it for longer is stopped, or is no claim.
-create or replace function "${schema}".pgworker_await_turn(turn bigint) returns void
-language plpgsql volatile
-set lock_timeout = '100ms'
-set search_path = pg_catalog, pg_temp as $$
-begin
-  perform pg_advisory_xact_lock(turn);
-exception
-  when lock_not_available then null;
-end
-$$;
-comment on function "${schema}".pgworker_await_turn(bigint) is
-  'Waits for this turn of claims, which is an advisory lock until the end of the transaction, but not for longer than 100 ms.';
-
--- 1. Without locks: the first due job, or run of jobs, of each promising queue, cut where jobs without a queue come first. Where runs are
---    asked for, of the queues whose jobs are the first of all; if these are not enough, of more of them, and at last of any.
--- 2. Lock queue rows, passing over held ones, then exactly those jobs, each queue's without a gap: taking the second job of a queue
---    because the first is held would break the order. A queue whose first job was lost meanwhile stays free.
--- 3. Fill up with jobs without a queue, then write.
--- If every promising queue was held, by a peer's statement that locks all of them for a moment for instance, look again shortly. If some
--- were, two claims at the same time may both pass over queues that the other one does not take after all: the caller is told.
--- Claims of many jobs take turns, two at a time: each of more of them would read past all that the others are about to claim, lock rows
--- that these have claimed since its snapshot, and so keep them from being completed. Whoever gets no turn goes on without.
-create or replace function "${schema}".pgworker_claim(
-  worker_id text, task_ids int[], wanted int, forbidden text[] default null, runs int[] default null,
-  levels int[] default null, floor_run_ats timestamptz[] default null, floor_ids bigint[] default null, strays bigint[] default null,
-  breadth int default null, most_bytes bigint default null, parity int default null,
-  unqueued_task_ids int[] default null,
-  lane_queues int[] default null, lane_levels int[] default null, lane_run_ats timestamptz[] default null, lane_ids bigint[] default null,
-  front_level int default null, front_run_at timestamptz default null, front_id bigint default null
-) returns table (
-  id bigint, queue_name text, task_id int, payload json, priority smallint, run_at timestamptz, attempts smallint,
-  max_attempts smallint, last_error text, created_at timestamptz, updated_at timestamptz, key text, revision int, flags jsonb,
-  address tid, locked_at timestamptz
-)
-language plpgsql volatile rows 100
-set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
-set enable_hashjoin = off set enable_mergejoin = off set jit = off
-set search_path = pg_catalog, pg_temp as $$
-#variable_conflict use_column
-declare
-  few constant int := 50;
-  many constant int := 200;
-  turn constant bigint := case when wanted >= many then hashtextextended('pgworker_claims ${schema}', 0) end;
-  long constant boolean := coalesce(1 < any(runs), false);
-  spare constant int := 8 + least(wanted, 100000) * case when long then 9 else 12 end / 8;
-  -- The queues in front usually have enough jobs.
-  front int := case when long then greatest(8 + wanted / 12, breadth) end;
-  longest int;
-  found int;
-  queues int[];
-  complete boolean;
-  run_queues int[];
-  run_tids tid[];
-  run_places bigint[];
-  share int;
-  tids tid[];
-  taken tid[];
   taken_queues int[];
-  taken_strays bigint[];
-  stored_bytes bigint;
-  fitting tid[];
-  cut boolean := false;
-  lanes int[];
-  lane_tids tid[];
-  lane_names text[];
-  passed int;
-  claimed_at timestamptz;
-  claimed_jobs bigint;
 begin
-  if wanted is null or wanted < 1 or coalesce(cardinality(task_ids), 0) = 0 then return; end if;
-  unqueued_task_ids := coalesce(unqueued_task_ids, task_ids);
-  if cardinality(unqueued_task_ids) = 0 then
-    levels := '{}';
-    floor_run_ats := '{}';
-    floor_ids := '{}';
-  end if;
-  if wanted > 100000 then
-    raise exception 'wanted must be at most 100000, but is %', wanted using errcode = '22023';
-  end if;
-  if wanted >= many and not pg_try_advisory_xact_lock(turn) and not pg_try_advisory_xact_lock(turn # 1) then
-    if parity = 1 then
-      return next;
-      return;
+  again := false;
+  queues := '{}';
+  queue_tids := '{}';
+  names := '{}';
+  taken := '{}';
+  while cardinality(run_tids) < wanted and most_queues > 0 loop
+    most_rows := greatest(0, least(depth, 16 + case when walked = 0 then most_queues
+      else (wanted - cardinality(run_tids))::bigint * walked * 5 / (4 * (1 + cardinality(run_tids))) end));
+    found := "${schema}".pgworker_take_queues(request, floors, after, most_rows, most_queues, queues, anywhere);
+    again := again or anywhere or found.free > coalesce(cardinality(found.queues), 0);
+    queues := queues || found.queues;
+    queue_tids := queue_tids || found.queue_tids;
+    names := names || found.names;
+    run_queues := run_queues || found.job_queues;
+    run_tids := run_tids || found.tids;
+    if any_unqueued then
+      run_priorities := run_priorities || found.priorities;
+      run_times := run_times || found.run_ats;
+      run_ids := run_ids || found.ids;
     end if;
-    perform "${schema}".pgworker_await_turn(turn # (pg_backend_pid() & 1));
+    after := row(true, found.last_priority, found.last_run_at, found.last_id);
+    exit when anywhere or found.walked < most_rows and found.free < most_queues or found.free = 0 and run_tids <> '{}';
+    depth := depth - found.walked;
+    walked := walked + found.walked;
+    anywhere := depth <= 0 and run_tids = '{}';
+    exit when depth <= 0 and not anywhere;
+    most_queues := least(wanted, 2 + (wanted - cardinality(run_tids)) * (1 + cardinality(queues)) / (1 + cardinality(run_tids)));
+  end loop;
+  if run_tids = '{}' then
+    return;
   end if;
-  if cardinality(forbidden) = 0 then forbidden := null; end if;
-  if front >= wanted then front := null; end if;
-  for attempt in 1..5 loop
-    taken := '{}';
-    taken_queues := null;
-    taken_strays := null;
-    stored_bytes := 0;
-    run_queues := null;
-    passed := null;
-    share := 0;
-    queues := null;
-    complete := true;
-    -- Where jobs without a queue are due, which come first is to be found out.
-    if attempt = 1 and front is not null and front_level is not null and lane_levels is null and levels is not null
-        and not exists (
-          select from unnest(levels, floor_run_ats, floor_ids) l(p, run_at, id)
-          cross join lateral (
-            select from "${schema}"._private_jobs j
-            where j.is_available and j.job_queue_id is null and j.priority = l.p and j.run_at <= now() and j.task_id = any(unqueued_task_ids)
-              and (j.run_at, j.id) >= (l.run_at, l.id) and (parity is null or j.id & 1 = parity)
-              and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
-            limit 1) f) then
-      select r.taken, r.stored_bytes, r.lanes, r.lane_tids, r.lane_names, r.taken_lanes
-        into taken, stored_bytes, lanes, lane_tids, lane_names, taken_queues
-        from "${schema}".pgworker_runs_in_front(
-          task_ids, wanted, forbidden, runs, front, parity, front_level, front_run_at, front_id) r;
-      cut := cardinality(taken) < wanted;
-      exit when taken is not null;
-      cut := false;
-      taken := '{}';
-      taken_queues := null;
-      stored_bytes := 0;
-      lanes := null;
-    end if;
-    if cardinality(lane_levels) > 0
-        or lane_levels is null and exists (select from "${schema}"._private_jobs j where j.is_available and j.job_queue_id is not null) then
-      select l.queues, l.complete into queues, complete from "${schema}".pgworker_lanes(
-        task_ids, coalesce(front, wanted), forbidden, coalesce(few + greatest(2 * front, wanted), 100 + 2 * wanted), parity,
-        lane_queues, lane_levels, lane_run_ats, lane_ids, front is not null, case when front is not null and front_run_at is not null then front_level end,
-        front_run_at, front_id) l;
-    end if;
-    if queues <> '{}' then
-      -- Long enough to fill the claim from all of these queues, so that none gets far ahead of the others.
-      longest := greatest(8, (spare + cardinality(queues) - 1) / cardinality(queues));
-      if long and front is null and cardinality(queues) <= 2 * few then
-        queues := case when lane_levels is null then
-            array(
-              select h.queue_id from "${schema}".pgworker_heads(queues, null, task_ids, forbidden) h
-              order by h.priority, h.run_at, h.id)
-          else
-            array(
-              select h.queue_id from "${schema}".pgworker_heads_from(
-                queues, null, task_ids, forbidden, null, null, lane_queues, lane_levels, lane_run_ats, lane_ids) h
-              order by h.priority, h.run_at, h.id)
-          end;
-      end if;
-      with recursive head as materialized (
-        select row_number() over () as number, h.queue_id, h.place, h.tid, h.priority, h.run_at, h.id
-        from (
-          select * from "${schema}".pgworker_heads(
-              queues, null, task_ids, forbidden, case when long then array(select least(r.run, longest) from unnest(runs) r(run)) end,
-              case when long then spare end)
-            where lane_levels is null
-          union all
-          select * from "${schema}".pgworker_heads_from(
-              queues, null, task_ids, forbidden, case when long then array(select least(r.run, longest) from unnest(runs) r(run)) end,
-              case when long then spare end,
-              lane_queues, lane_levels, lane_run_ats, lane_ids)
-            where lane_levels is not null) h),
-      run as materialized (
-        select h.queue_id, h.place, h.tid, h.priority, h.run_at, h.id
-        from head h
-        -- Whole runs, in the order of their first jobs, leave no queue with a job or two.
-        order by h.priority, case when front is null then h.run_at end, case when front is null then h.id end, h.number limit spare),
-      found(p) as (
-        select (
-            select j.priority from "${schema}"._private_jobs j
-            where j.is_available and j.job_queue_id is null
-            order by j.priority, j.run_at, j.id limit 1)
-          where levels is null and exists (select from run)
+  if any_unqueued then -- their places among those without a queue
+    select array_agg(m.tid), array_agg(m.queue) into run_tids, run_queues
+      from (
+        select * from unnest(run_queues, run_tids, run_priorities, run_times, run_ids) r(queue, tid, priority, run_at, id)
         union all
-        select (
-          select j.priority from "${schema}"._private_jobs j
-          where j.is_available and j.job_queue_id is null and j.priority > f.p
-          order by j.priority, j.run_at, j.id limit 1)
-        from found f where f.p is not null),
-      level as (
-        select l.p, l.run_at, l.id from unnest(levels, floor_run_ats, floor_ids) l(p, run_at, id) where exists (select from run)
-        union all
-        select f.p, '-infinity', 0 from found f),
-      plain as materialized (
-        select f.priority, f.run_at, f.id
-        from level l
+        select null, null, f.* from unnest(floors) l
         cross join lateral (
           select j.priority, j.run_at, j.id from "${schema}"._private_jobs j
-          where j.is_available and j.job_queue_id is null and j.priority = l.p and j.run_at <= now() and j.task_id = any(unqueued_task_ids)
-            and (j.run_at, j.id) >= (l.run_at, l.id) and (parity is null or j.id & 1 = parity)
-            and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
+          where j.is_available and j.job_queue_id is null and j.priority = l.priority and j.run_at <= now()
+            and (j.run_at, j.id) >= (l.run_at, l.id) and j.task_id = any(unqueued) and j.id <> all(passed)
+            and "${schema}".pgworker_allowed(j.flags, request.forbidden)
           order by j.run_at, j.id limit wanted) f
-        limit wanted),
-      merged as (
-        select m.queued
-        from (
-          select true as queued, r.priority, r.run_at, r.id from run r
-          union all
-          select false, p.priority, p.run_at, p.id from plain p) m
-        order by m.priority, m.run_at, m.id limit wanted)
-      select array_agg(r.queue_id), array_agg(r.tid), array_agg(r.place),
-          case when exists (select from plain) then (select count(*) from merged m where m.queued) else least(count(*), wanted) end
-        into run_queues, run_tids, run_places, share
-        from run r;
-    end if;
-    if front is not null and not complete and coalesce(cardinality(run_queues), 0) < wanted then
-      found := coalesce(cardinality(run_queues), 0);
-      front := case when attempt = 1 and found * 8 >= wanted then front * (wanted * 5 / found) / 4 end;
-      if front >= wanted then front := null; end if;
-      continue;
-    end if;
+        where not l.queued
+        order by priority, run_at, id limit wanted) m
+      where m.tid is not null;
+  end if;
+  select coalesce(array_agg(r.tid order by r.tid), '{}'), array_agg(r.queue order by r.tid) into tids, taken_queues
+    from (select r.tid, r.queue from unnest(run_tids, run_queues) r(tid, queue) limit wanted) r;
+  select coalesce(array_agg(j.tid), '{}') into taken from (
+    select j.ctid as tid from "${schema}"._private_jobs j where j.ctid = any(tids) and j.is_available for update skip locked) j;
+  if taken <> tids then
+    select coalesce(array_agg(r.tid), '{}'), array_agg(r.queue) into taken, taken_queues
+      from (
+        select r.queue, r.tid, bool_and(r.tid = any(taken)) over (partition by r.queue order by r.n) as whole
+        from unnest(run_tids, run_queues) with ordinality r(tid, queue, n) where r.tid = any(tids)) r
+      where r.whole;
+    again := true;
+  end if;
+  -- The queues of which jobs are taken; the others' rows were locked for nothing.
+  select array_agg(q.queue), array_agg(q.tid), array_agg(q.name) into queues, queue_tids, names
+    from unnest(queues, queue_tids, names) q(queue, tid, name) where q.queue = any(taken_queues);
+end
+$$;
+comment on function "${schema}".pgworker_claim_queued("${schema}".pgworker_request, int, "${schema}".pgworker_floor[], boolean) is
+  'Locks the rows of jobs of queues that a claim takes, and those of their queues, whose ids, addresses and names it returns; and whether '
+  'to look again soon, since somebody held a row for the moment or there may be more. If there are jobs without a queue, it leaves them their places.';
 
-    if share > 0 then
-      with first as materialized (
-        select r.queue_id, r.number
-        from unnest(run_queues, run_places) with ordinality r(queue_id, place, number)
-        where r.place = 1),
-      held as materialized (
-        select f.queue_id, q.ctid as tid, q.queue_name
-        from (
-          select f.queue_id, f.number, (
-            select q.ctid from "${schema}"._private_job_queues q
-            where q.id >= f.queue_id and q.id <= f.queue_id order by q.id desc limit 1) as tid
-          from first f offset 0) f
-        join "${schema}"._private_job_queues q on q.ctid = f.tid and q.locked_at is null
-        order by f.number limit (select count(*) from first f where f.number <= share)
-        for update of q skip locked)
-      select array_agg(h.queue_id), array_agg(h.tid), array_agg(h.queue_name), (
-          select f.queue_id from first f
-          where f.number <= share and f.queue_id not in (select h.queue_id from held h) limit 1)
-        into lanes, lane_tids, lane_names, passed
-        from held h;
-      tids := run_tids[:share];
-      taken_queues := run_queues[:share];
-      if passed is not null then
-        select array_agg(r.tid), array_agg(r.queue_id) into tids, taken_queues
-          from (
-            select r.queue_id, r.tid
-            from unnest(run_queues, run_tids) with ordinality r(queue_id, tid, number)
-            where case when r.queue_id in (select l.id from unnest(lanes) l(id)) then true end
-            order by r.number limit share) r;
-      end if;
-      -- A job may have gone to another queue between this statement's snapshot and its lock.
-      with mine as materialized (
-        select j.ctid as tid, j.job_queue_id as queue_id, pg_column_size(j.payload) as size
-        from unnest(tids, taken_queues) t(tid, queue_id)
-        join "${schema}"._private_jobs j on j.ctid = t.tid and j.job_queue_id = t.queue_id
-        where j.is_available and j.run_at <= now() and j.task_id = any(task_ids)
-          and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
-        for update of j skip locked)
-      select coalesce(array_agg(m.tid), '{}'), array_agg(m.queue_id), coalesce(sum(m.size), 0) into taken, taken_queues, stored_bytes
-        from mine m;
-      if cardinality(taken) < cardinality(tids) then
-        select coalesce(array_agg(m.tid), '{}'), array_agg(m.queue_id) into taken, taken_queues
-          from (
-            select r.tid, r.queue_id, r.place, row_number() over (partition by r.queue_id order by r.place) as nth
-            from unnest(run_queues, run_tids, run_places) r(queue_id, tid, place)
-            where r.tid = any(taken)) m
-          where m.place = m.nth;
-        passed := (select r.queue_id from unnest(run_queues) r(queue_id) where r.queue_id <> all(coalesce(taken_queues, '{}')) limit 1);
-      end if;
-    end if;
+create or replace function "${schema}".pgworker_claim(
+  request "${schema}".pgworker_request, wanted int, floors "${schema}".pgworker_floor[], dry boolean default false
+) returns setof "${schema}".pgworker_claimed
+language plpgsql volatile rows 100
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
+set enable_hashjoin = off set enable_mergejoin = off set jit = off set lock_timeout = '500ms'
+set search_path = pg_catalog, pg_temp as $$
+declare
+  many constant int := 50;
+  unqueued constant int[] := coalesce(request.unqueued_task_ids, request.task_ids);
+  passed constant bigint[] := coalesce(request.passed, '{}');
+  any_queued boolean;
+  any_unqueued boolean;
+  queued record;
+  taken tid[] := '{}';
+  queues int[];
+  names text[];
+  again boolean := false;
+  claimed_at timestamptz;
+  claimed int;
+begin
+  if wanted is null or wanted not between 1 and 100000 then
+    perform "${schema}".pgworker_wrong('wanted', 'must be between 1 and 100000', wanted::text);
+  end if;
+  if wanted >= many then
+    lock table "${schema}".pgworker_turn in exclusive mode;
+  end if;
+  any_queued := exists (
+    select from unnest(floors) l
+    cross join lateral (
+      select from "${schema}"._private_jobs j
+      where j.is_available and j.job_queue_id is not null and j.priority >= -32768 and j.priority = l.priority and j.run_at <= now()
+        and (j.run_at, j.id) >= (l.run_at, l.id) limit 1) f
+    where l.queued);
+  any_unqueued := not any_queued or exists (
+    select from unnest(floors) l
+    cross join lateral (
+      select from "${schema}"._private_jobs j
+      where j.is_available and j.job_queue_id is null and j.priority = l.priority and j.run_at <= now()
+        and (j.run_at, j.id) >= (l.run_at, l.id) and j.task_id = any(unqueued) limit 1) f
+    where not l.queued);
+  if any_queued then
+    queued := "${schema}".pgworker_claim_queued(request, wanted, floors, any_unqueued);
+    taken := queued.taken;
+    queues := queued.queues;
+    names := queued.names;
+    again := queued.again;
+  end if;
+  if any_unqueued and cardinality(taken) < wanted then
+    select taken || coalesce(array_agg(f.tid), '{}') into taken from (
+      select f.tid from unnest(floors) l
+      cross join lateral (
+        select j.ctid as tid from "${schema}"._private_jobs j
+        where j.is_available and j.job_queue_id is null and j.priority = l.priority and j.run_at <= now()
+          and (j.run_at, j.id) >= (l.run_at, l.id) and j.task_id = any(unqueued) and j.id <> all(passed)
+          and "${schema}".pgworker_allowed(j.flags, request.forbidden)
+        order by j.run_at, j.id limit wanted for update skip locked) f
+      where not l.queued
+      limit wanted - cardinality(taken)) f;
+  end if;
 
-    if strays is not null and cardinality(taken) < wanted then
-      -- By their ids alone: in the order of jobs there may be much before them that has ended.
-      with sought as materialized (
-        select f.*
-        from (select distinct u.id from unnest(strays) u(id)) g
-        cross join lateral (
-          select j.ctid as tid, j.priority, j.run_at, j.id from "${schema}"._private_jobs j
-          where j.id >= g.id and j.id <= g.id and j.is_available and j.job_queue_id is null
-          order by j.id desc limit 1) f),
-      stray as materialized (
-        select f.tid, s.id, f.size
-        from (select * from sought o order by o.priority, o.run_at, o.id) s
-        cross join lateral (
-          select j.ctid as tid, pg_column_size(j.payload) as size from "${schema}"._private_jobs j
-          where j.ctid = s.tid and j.is_available and j.job_queue_id is null and j.run_at <= now() and j.task_id = any(task_ids)
-            and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
-          for update skip locked) f
-        limit wanted - cardinality(taken))
-      select taken || coalesce(array_agg(s.tid), '{}'), array_agg(s.id), stored_bytes + coalesce(sum(s.size), 0)
-        into taken, taken_strays, stored_bytes
-        from stray s;
-    end if;
-    if cardinality(taken) < wanted then
-      with recursive found(p) as (
-        select (
-            select j.priority from "${schema}"._private_jobs j
-            where j.is_available and j.job_queue_id is null
-            order by j.priority, j.run_at, j.id limit 1)
-          where levels is null
-        union all
-        select (
-          select j.priority from "${schema}"._private_jobs j
-          where j.is_available and j.job_queue_id is null and j.priority > f.p
-          order by j.priority, j.run_at, j.id limit 1)
-        from found f where f.p is not null),
-      level as (
-        select l.p, l.run_at, l.id from unnest(levels, floor_run_ats, floor_ids) l(p, run_at, id)
-        union all
-        select f.p, '-infinity', 0 from found f),
-      plain as materialized (
-        select f.tid, f.size
-        from level l
-        cross join lateral (
-          select j.ctid as tid, j.id, pg_column_size(j.payload) as size from "${schema}"._private_jobs j
-          where j.is_available and j.job_queue_id is null and j.priority = l.p and j.run_at <= now() and j.task_id = any(unqueued_task_ids)
-            and (j.run_at, j.id) >= (l.run_at, l.id) and (parity is null or j.id & 1 = parity)
-            and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
-          order by j.run_at, j.id limit wanted for update skip locked) f
-        where f.id not in (select t.id from unnest(taken_strays) t(id))
-        limit wanted - cardinality(taken))
-      select taken || coalesce(array_agg(p.tid), '{}'), stored_bytes + coalesce(sum(p.size), 0) into taken, stored_bytes
-        from plain p;
-    end if;
-
-    exit when taken <> '{}' or share = 0;
-    perform pg_sleep(0.002);
-  end loop;
-
-  if stored_bytes > most_bytes / 255 then
-    fitting := "${schema}".pgworker_fitting(taken, stored_bytes, most_bytes);
-    taken_queues := array(
-      select distinct j.job_queue_id from "${schema}"._private_jobs j where j.ctid = any(fitting) and j.job_queue_id is not null);
-    cut := cut or cardinality(fitting) < cardinality(taken);
-    taken := fitting;
+  if dry then
+    return query select j.id, j.job_queue_id, null::text, j.task_id, null::json, j.priority, j.run_at, j.attempts, j.max_attempts, null::text,
+        null::timestamptz, null::timestamptz, null::text, null::int, null::jsonb, j.ctid, null::timestamptz
+      from "${schema}"._private_jobs j where j.ctid = any(taken);
+    return;
   end if;
   -- Later than any claim before, of whose write nothing is to be mistaken for this one's.
   claimed_at := clock_timestamp();
-  if taken_queues is not null then
-    update "${schema}"._private_job_queues q set locked_at = claimed_at, locked_by = worker_id
-      where q.ctid = any(array(select l.tid from unnest(lanes, lane_tids) l(id, tid) where l.id = any(taken_queues)));
+  if queues is not null then
+    update "${schema}"._private_job_queues q set locked_at = claimed_at, locked_by = request.worker_id
+      where q.ctid = any(queued.queue_tids) and q.locked_at is null;
+    get diagnostics claimed = row_count;
+    if claimed < cardinality(queues) then
+      raise exception 'a trigger keeps a queue from being locked' using errcode = '27000';
+    end if;
   end if;
   return query
-    with claimed as (
-      update "${schema}"._private_jobs j set attempts = j.attempts + 1, locked_at = claimed_at, locked_by = worker_id
+    update "${schema}"._private_jobs j set attempts = j.attempts + 1, locked_at = claimed_at, locked_by = request.worker_id
       where j.ctid = any(taken)
-      returning j.id, j.job_queue_id, j.task_id, j.payload, j.priority, j.run_at, j.attempts, j.max_attempts,
-        j.last_error, j.created_at, j.updated_at, j.key, j.revision, j.flags, j.ctid as address, j.locked_at, j.locked_by)
-    select c.id,
-        case
-          when c.job_queue_id is null then null
-          when cardinality(lanes) <= 3 * few then lane_names[array_position(lanes, c.job_queue_id)]
-          else (select q.queue_name from "${schema}"._private_job_queues q
-            where q.id >= c.job_queue_id and q.id <= c.job_queue_id order by q.id desc limit 1)
-        end,
-        c.task_id, c.payload, c.priority, c.run_at, c.attempts, c.max_attempts, c.last_error, c.created_at, c.updated_at, c.key,
-        c.revision, c.flags, c.address, claimed_at
-      from claimed c
-      where c.locked_at = claimed_at and c.locked_by = worker_id
-      order by c.priority, c.run_at, c.id;
-  get diagnostics claimed_jobs = row_count;
-  if claimed_jobs < cardinality(taken) then
+      returning j.id, j.job_queue_id, names[array_position(queues, j.job_queue_id)], j.task_id,
+        "${schema}".pgworker_short(j.payload), j.priority, j.run_at, j.attempts, j.max_attempts, j.last_error,
+        case when j.created_at <> j.run_at then j.created_at end, case when j.updated_at <> j.created_at then j.updated_at end,
+        j.key, j.revision, j.flags, j.ctid, j.locked_at;
+  get diagnostics claimed = row_count;
+  if claimed < cardinality(taken) then
     raise exception 'a trigger keeps a job from being claimed' using errcode = '27000';
   end if;
-  if cut then
-    return next;
-  elsif passed is not null and claimed_jobs < wanted or claimed_jobs = 0 and levels is not null then
-    locked_at := claimed_at;
-    queue_name := (select q.queue_name from "${schema}"._private_job_queues q where q.id = passed);
-    return next;
+  if claimed < wanted then
+    return next row(null, null, null, null, null, again::int, null, null, null, null, null, null, null, null, null, null, now())
+      ::"${schema}".pgworker_claimed;
   end if;
 end
 $$;
-comment on function
-  "${schema}".pgworker_claim(
-    text, int[], int, text[], int[], int[], timestamptz[], bigint[], bigint[], int, bigint, int, int[], int[], int[], timestamptz[],
-    bigint[], int, timestamptz, bigint) is
-  'Locks at most wanted due jobs of these tasks for the worker, counts the attempt and returns them in the order priority, run_at, '
-  'id. Of a queue it takes the first job, or, if it is one of the first jobs of all, as many of its first as runs says at the place of '
-  'that job''s task and fill the claim, and only while no worker has it locked; where that means few jobs of each queue, breadth says in '
-  'how many queues to look at first; where these are found, it can begin at a place of one priority, the front; without the place the level says '
-  'only that the last claim was filled by jobs of queues. After such a claim it need not be filled: where the first queues have less, but most of '
-  'what is wanted, the last row is one of nulls. Jobs with a forbidden flag '
-  'are passed over. Of jobs without a queue, if levels is given, only these priorities are looked at, in their order and from their floors '
-  'on, and the jobs with the ids in strays: a caller that knows that there is nothing else need not read past what finished jobs left '
-  'in the index. Two claims at the same time need not get in each other''s way: with parity only jobs without a queue whose own ids, '
-  'and jobs of queues whose ids, are even (0) or odd (1) are looked at, except for the strays. Of tasks that are not among '
-  'unqueued_task_ids, if these are given, only jobs of queues and strays are taken. If lane_levels is given, jobs of queues are looked '
-  'for from the floors that pgworker_look_at_queues has told. '
-  'Payloads take most_bytes at most, uncompressed, unless the first alone takes more; if that leaves jobs behind, a '
-  'last row of nulls says so. Claims of 200 jobs and more are made by two at a time; others wait up to 100 ms, but with parity 1, a second '
-  'chain of a worker''s claims, the only row is one of nulls. If it then finds none, the only row has nothing but the time; and if somebody held the row of a queue '
-  'with due jobs, so that it was passed over, and there was room for them, a last row has the time and the name of one such queue. '
-  'The claim is known by its jobs'' ids and locked_at, which is the same for all of them. '
-  'Waits for no lock, so a short answer does not prove that there is no more: ask again after a notification.';
+comment on function "${schema}".pgworker_claim("${schema}".pgworker_request, int, "${schema}".pgworker_floor[], boolean) is
+  'Locks due jobs for a worker, as many as wanted, from the floors on, counts the attempt and returns them. Of a queue it takes the '
+  'first jobs, while nobody has it locked. The claim is known by its jobs'' ids and locked_at, which is the same for all. If fewer are returned than '
+  'wanted, there is a last row without id, with the time as of which it has looked as locked_at, and 1 as priority if it is worth looking again soon. A '
+  'claim of 50 jobs or more waits for its turn, for half a second, and fails with 55P03 then: ask for less. If it fails, ask for half as '
+  'many; of one job "dry" tells which it would be, to be passed over.';
 
--- For a worker that has been told of a job and knows of no other. A claim that looks for jobs is twice as long, most of it code that
--- was last run some time ago. What has a queue or flags, or waits for a lock of the table, is for that one.
-create or replace function "${schema}".pgworker_claim_told(worker_id text, job_id bigint, task_ids int[]) returns table (
-  id bigint, queue_name text, task_id int, payload json, priority smallint, run_at timestamptz, attempts smallint,
-  max_attempts smallint, last_error text, created_at timestamptz, updated_at timestamptz, key text, revision int, flags jsonb,
-  address tid, locked_at timestamptz
-)
-language plpgsql volatile rows 1
-set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off
-set enable_mergejoin = off set jit = off set lock_timeout = '20ms'
-set search_path = pg_catalog, pg_temp as $$
-#variable_conflict use_column
-declare
-  holder text;
-begin
-  with told as materialized (
-    select j.ctid as tid from "${schema}"._private_jobs j
-    where j.id = job_id and j.is_available and j.job_queue_id is null and j.flags is null and j.run_at <= now()
-      and j.task_id = any(task_ids)
-    for update skip locked)
-  update "${schema}"._private_jobs j set attempts = j.attempts + 1, locked_at = clock_timestamp(), locked_by = worker_id
-    from told
-    where j.ctid = told.tid
-    returning j.id, j.task_id, j.payload, j.priority, j.run_at, j.attempts, j.max_attempts, j.last_error, j.created_at, j.updated_at,
-      j.key, j.revision, j.ctid, j.locked_at, j.locked_by
-    into id, task_id, payload, priority, run_at, attempts, max_attempts, last_error, created_at, updated_at,
-      key, revision, address, locked_at, holder;
-  if not found then return; end if;
-  if locked_at is null or holder is distinct from worker_id then
-    raise exception 'a trigger keeps a job from being claimed' using errcode = '27000';
-  end if;
-  return next;
-end
-$$;
-comment on function "${schema}".pgworker_claim_told(text, bigint, int[]) is
-  'Locks this job for the worker, as pgworker_claim does, if it is due, belongs to one of these tasks, has neither queue nor flags, and '
-  'nobody holds it; otherwise returns nothing. What comes before it in the order is not looked at. Fails where it would have to wait.';
-
--- A row that cannot be updated, because of a trigger or a constraint of somebody's or because it is damaged, would be the first of
--- every claim. Here jobs are tried some at a time, each time in a subtransaction, deferred constraints included; where that fails, half as
--- many are, down to the one that is to blame: a bad row among many costs some seven subtransactions, a bad one after another one
--- each. A session remembers 64 of those that succeed, hence their number. Of a queue whose first job fails so nothing is taken. A
--- cancellation may be the doing of a job, too, but not for longer than this takes. Few bytes are asked for: compressed payloads may
--- be 255 times as large.
-create or replace function "${schema}".pgworker_claim_carefully(
-  worker_id text, task_ids int[], wanted int, forbidden text[] default null, passed_jobs bigint[] default null,
-  passed_queues int[] default null, most_bytes bigint default null, passed_tasks int[] default null,
-  lane_queues int[] default null, lane_levels int[] default null, lane_run_ats timestamptz[] default null, lane_ids bigint[] default null
-) returns table (
-  id bigint, queue_name text, task_id int, payload json, priority smallint, run_at timestamptz, attempts smallint,
-  max_attempts smallint, last_error text, created_at timestamptz, updated_at timestamptz, key text, revision int, flags jsonb,
-  address tid, locked_at timestamptz, refusal text, refusal_state text, queue_id int
-)
-language plpgsql volatile rows 100
+-- For jobs known by their ids: a single one that has just been announced, or those that a limit has let through. What comes before them
+-- in the order is not looked at.
+create or replace function "${schema}".pgworker_claim_ids(request "${schema}".pgworker_request, job_ids bigint[])
+returns setof "${schema}".pgworker_claimed
+language plpgsql volatile rows 10
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
-set enable_hashjoin = off set enable_mergejoin = off set jit = off
+set enable_hashjoin = off set enable_mergejoin = off set jit = off set lock_timeout = '20ms'
 set search_path = pg_catalog, pg_temp as $$
-#variable_conflict use_column
 declare
   claimed_at constant timestamptz := clock_timestamp();
-  ends_at constant timestamptz := claimed_at + interval '1 second';
-  most constant int := least(wanted, 10000);
-  most_together constant int := greatest(64, most / 32);
-  depth constant int := most + 500;
-  passed constant int := coalesce(cardinality(passed_queues), 0);
-  looked_for constant int[] := array(select unnest(task_ids) except select unnest(passed_tasks));
-  walk constant int := case when cardinality(passed_tasks) > 0 then 200000 when passed > 0 then 20000 else 0 end;
-  tids tid[];
-  ids bigint[];
-  queue_ids int[];
-  stored bigint[];
-  place int := 1;
-  together int := most_together;
-  last_place int;
-  -- The last place of the smallest group that failed and of which jobs are left.
-  suspect int := 0;
-  successes int := 0;
-  lanes int[];
-  lane_tids tid[];
-  group_ids bigint[];
-  group_queues int[];
-  locked_tids tid[];
-  claimed bigint[] := '{}';
-  refused int[] := '{}';
-  refusals text[] := '{}';
-  refusal_states text[] := '{}';
+  taken constant tid[] := array(
+    select j.ctid from "${schema}"._private_jobs j
+    where j.id = any(job_ids) and j.is_available and j.job_queue_id is null and j.run_at <= now() and j.task_id = any(request.task_ids)
+      and "${schema}".pgworker_allowed(j.flags, request.forbidden)
+    for update skip locked);
+  claimed int;
 begin
-  if most is null or most < 1 or cardinality(looked_for) = 0 then return; end if;
-  if current_setting('transaction_read_only')::boolean then
-    raise exception 'jobs cannot be claimed in a read-only transaction' using errcode = '25006';
+  return query
+    update "${schema}"._private_jobs j set attempts = j.attempts + 1, locked_at = claimed_at, locked_by = request.worker_id
+      where j.ctid = any(taken)
+      returning j.id, null::int, null::text, j.task_id, "${schema}".pgworker_short(j.payload),
+        j.priority, j.run_at, j.attempts, j.max_attempts, j.last_error, j.created_at, j.updated_at, j.key, j.revision, j.flags, j.ctid, j.locked_at;
+  get diagnostics claimed = row_count;
+  if claimed < cardinality(taken) then
+    raise exception 'a trigger keeps a job from being claimed' using errcode = '27000';
   end if;
-  if cardinality(forbidden) = 0 then forbidden := null; end if;
-  with recursive level(p) as (
-    (select j.priority from "${schema}"._private_jobs j
-      where j.is_available and j.job_queue_id is null
-      order by j.priority, j.run_at, j.id limit 1)
-    union all
-    select (
-      select j.priority from "${schema}"._private_jobs j
-      where j.is_available and j.job_queue_id is null and j.priority > l.p
-      order by j.priority, j.run_at, j.id limit 1)
-    from level l where l.p is not null),
-  plain as (
-    select f.*
-    from level l
-    cross join lateral (
-      select j.ctid as tid, null::int as queue_id, j.priority, j.run_at, j.id, pg_column_size(j.payload) as size
-      from "${schema}"._private_jobs j
-      where j.is_available and j.job_queue_id is null and j.priority = l.p and j.run_at <= now() and j.task_id = any(looked_for)
-        and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
-        and j.id not in (select p.id from unnest(passed_jobs) p(id))
-      order by j.run_at, j.id limit depth) f
-    limit depth),
-  queued as (
-    select h.tid, h.queue_id, h.priority, h.run_at, h.id, f.size
-    from (
-      select array_agg(q.id) as ids
-      from "${schema}".pgworker_lanes(
-        looked_for, most + 100 + passed, forbidden, 3 * (most + 100) + walk, null, lane_queues, lane_levels, lane_run_ats, lane_ids) l
-      cross join lateral unnest(l.queues) q(id)
-      where q.id not in (select p.id from unnest(passed_queues) p(id))
-        and (
-          select n.locked_at is null from "${schema}"._private_job_queues n where n.id >= q.id and n.id <= q.id order by n.id desc limit 1)
-    ) free
-    cross join lateral (
-      select * from "${schema}".pgworker_heads(free.ids, null, task_ids, forbidden) where lane_levels is null
-      union all
-      select * from "${schema}".pgworker_heads_from(
-          free.ids, null, task_ids, forbidden, null, null, lane_queues, lane_levels, lane_run_ats, lane_ids)
-        where lane_levels is not null) h
-    cross join lateral (
-      select pg_column_size(j.payload) as size, j.task_id from "${schema}"._private_jobs j where j.ctid = h.tid) f
-    where f.task_id = any(looked_for))
-  select array_agg(c.tid), array_agg(c.id), array_agg(c.queue_id), array_agg(c.stored) into tids, ids, queue_ids, stored
-    from (
-      select c.tid, c.id, c.queue_id, sum(c.size) over (order by c.priority, c.run_at, c.id) as stored
-      from (select * from plain union all select * from queued) c
-      order by c.priority, c.run_at, c.id limit depth) c;
-
-  while place <= cardinality(ids) and cardinality(claimed) < most and successes < 64
-      and (clock_timestamp() < ends_at or claimed = '{}' and refused = '{}') loop
-    last_place := least(place + together - 1, place + most - cardinality(claimed) - 1, cardinality(ids));
-    while last_place > place and stored[last_place] > most_bytes / 255 loop
-      last_place := last_place - 1;
-    end loop;
-    exit when claimed <> '{}' and stored[last_place] > most_bytes / 255;
-    begin
-      select array_agg(q.id), array_agg(q.tid) into lanes, lane_tids
-        from (
-          select q.id, q.ctid as tid
-          from (
-            select (
-              select q.ctid from "${schema}"._private_job_queues q where q.id >= l.id and q.id <= l.id order by q.id desc limit 1) as tid
-            from unnest(queue_ids[place:last_place]) l(id) offset 0) l
-          join "${schema}"._private_job_queues q on q.ctid = l.tid and q.locked_at is null
-          for update of q skip locked) q;
-      locked_tids := array(
-        select j.ctid from "${schema}"._private_jobs j
-        where j.ctid = any(tids[place:last_place]) and j.id = any(ids[place:last_place]) and j.is_available
-          and (j.job_queue_id is null or j.job_queue_id = any(lanes)) and j.run_at <= now() and j.task_id = any(looked_for)
-          and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
-        for update skip locked);
-      with changed as (
-        update "${schema}"._private_jobs j set attempts = j.attempts + 1, locked_at = claimed_at, locked_by = worker_id
-        where j.ctid = any(locked_tids)
-        returning j.id, j.job_queue_id, j.locked_at, j.locked_by)
-      select coalesce(array_agg(c.id) filter (where c.locked_at = claimed_at and c.locked_by = worker_id), '{}'),
-          array_agg(c.job_queue_id) into group_ids, group_queues
-        from changed c;
-      if cardinality(group_ids) < cardinality(locked_tids) then
-        raise exception 'a trigger keeps the job from being claimed' using errcode = '27000';
-      end if;
-      update "${schema}"._private_job_queues q set locked_at = claimed_at, locked_by = worker_id
-        where q.ctid = any(array(select l.tid from unnest(lanes, lane_tids) l(id, tid) where l.id = any(group_queues)));
-      set constraints all immediate;
-      claimed := claimed || group_ids;
-      successes := successes + 1;
-      place := last_place + 1;
-      together := case when place <= suspect then (suspect - place + 2) / 2 else least(2 * together, most_together) end;
-    exception when others or assert_failure or query_canceled then
-      if sqlstate = '57014' and clock_timestamp() >= ends_at then
-        raise;
-      elsif last_place > place then
-        suspect := last_place;
-        together := (last_place - place + 1) / 2;
-      else
-        refused := refused || place;
-        refusals := refusals || left(sqlerrm, 1000);
-        refusal_states := refusal_states || sqlstate;
-        place := place + 1;
-        together := 1;
-      end if;
-    end;
-  end loop;
-
-  return query
-    select j.id,
-        case when j.job_queue_id is not null then
-          (select q.queue_name from "${schema}"._private_job_queues q
-            where q.id >= j.job_queue_id and q.id <= j.job_queue_id order by q.id desc limit 1)
-        end,
-        j.task_id, j.payload, j.priority, j.run_at, j.attempts, j.max_attempts, j.last_error, j.created_at, j.updated_at, j.key,
-        j.revision, j.flags, j.ctid, claimed_at, null::text, null::text, null::int
-      from "${schema}"._private_jobs j
-      where j.id = any(claimed)
-      order by j.priority, j.run_at, j.id;
-  return query
-    select j.id, (select q.queue_name from "${schema}"._private_job_queues q where q.id = queue_ids[r.place]), j.task_id, null::json,
-        null::smallint, null::timestamptz, null::smallint, null::smallint, null::text, null::timestamptz, null::timestamptz,
-        null::text, null::int, null::jsonb, null::tid, null::timestamptz, r.refusal, r.state, queue_ids[r.place]
-      from unnest(refused, refusals, refusal_states) r(place, refusal, state)
-      join "${schema}"._private_jobs j on j.ctid = tids[r.place] and j.id = ids[r.place];
 end
 $$;
-comment on function "${schema}".pgworker_claim_carefully(
-    text, int[], int, text[], bigint[], int[], bigint, int[], int[], int[], timestamptz[], bigint[]) is
-  'Claims due jobs as pgworker_claim does, one of a queue, and passes over those that cannot be claimed, for which rows with the reason '
-  'and its SQLSTATE follow. The caller passes the ids of such jobs and of their queues to the next call, which leaves them alone, or of '
-  'tasks that have too many of them; a queue whose next job is of such a task is left alone as well. Floors of queues are as there. Ends '
-  'after a second at most, and then may leave jobs behind.';
+comment on function "${schema}".pgworker_claim_ids("${schema}".pgworker_request, bigint[]) is
+  'As pgworker_claim, of those of these jobs that are due, have no queue and are held by nobody.';
 
--- Half of the work of deleting jobs by their ids is to find and to lock them first, so that nobody who holds one is waited for.
--- Hardly ever does anybody, and then mostly another worker's claim until it commits: its snapshot was older than this one's. A row that was moved, or whose place another one took, makes a difference to the ids.
-create or replace function "${schema}".pgworker_delete_at(
-  worker_id text, job_ids bigint[], claims timestamptz[], claim_numbers int[], addresses tid[], out lanes int[]
-) language plpgsql volatile set lock_timeout = '20ms'
+-- How claimed jobs end: deleted because they have succeeded, or given up. Each write names its claims, and changes nothing that they no
+-- longer hold. Nobody here waits for a row for longer than 20 ms; what somebody holds for longer is reported as busy.
+
+create or replace function "${schema}".pgworker_missed(worker_id text, job_ids bigint[], claims timestamptz[])
+returns table (id bigint, outcome text)
+language sql stable as $$
+  select g.id,
+    case
+      when h.id is null then 'gone'
+      when h.locked_by operator(pg_catalog.=) $1 and h.locked_at operator(pg_catalog.=) g.claim then 'busy'
+      else 'lost'
+    end
+  from rows from (pg_catalog.unnest(job_ids), pg_catalog.unnest(claims)) g(id, claim)
+  left join lateral (select j.* from "${schema}"._private_jobs j where j.id operator(pg_catalog.=) g.id offset 0) h on true
+$$;
+comment on function "${schema}".pgworker_missed(text, bigint[], timestamptz[]) is
+  'Why nothing was written of these jobs: "busy" (somebody holds the row for a moment: call again), "lost" (no longer this claim''s) or '
+  '"gone" (there is no such job).';
+
+create or replace function "${schema}".pgworker_complete(
+  worker_id text, job_ids bigint[], claims timestamptz[], claim_numbers int[], addresses tid[] default null,
+  free_queues int[] default null, free_numbers int[] default null, wake boolean default false
+) returns table (id bigint, outcome text)
+language plpgsql volatile rows 1
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
+set enable_hashjoin = off set enable_mergejoin = off set jit = off set lock_timeout = '20ms'
 set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
 declare
   gone bigint[];
   gone_claims timestamptz[];
+  held bigint[];
+  freed bigint;
 begin
-  with done as (
-    delete from "${schema}"._private_jobs j
-    where j.ctid = any(addresses) and j.locked_by = worker_id and j.locked_at = any(claims)
-    returning j.id, j.job_queue_id, j.locked_at)
-  select array_agg(d.id), array_agg(d.job_queue_id), array_agg(d.locked_at) into gone, lanes, gone_claims
-    from (select d.id, d.job_queue_id, d.locked_at from done d order by d.id) d;
-  if gone is distinct from job_ids
-      or cardinality(claims) > 1 and gone_claims is distinct from array(select claims[n.number] from unnest(claim_numbers) n(number)) then
-    raise lock_not_available;
-  end if;
-exception when lock_not_available then
-  lanes := null;
-end
-$$;
-comment on function "${schema}".pgworker_delete_at(text, bigint[], timestamptz[], int[], tid[]) is
-  'Deletes the jobs with these ids, in ascending order, if all of them lie at these addresses, are held by their claims of the worker '
-  'and by nobody else at the moment; returns the queue of each, null for one without. Otherwise it changes nothing and returns null. '
-  'Claims are given as to pgworker_complete.';
-
--- A queue that goes on keeps its row as it is, but for a lock that grows old: peers release those of four hours.
--- Waits only for queue rows, which others lock for the moment of one statement and without waiting while they do.
--- The next jobs of a queue are taken without a gap: one that somebody holds for the moment ends the run before it.
-create or replace function "${schema}".pgworker_complete(
-  worker_id text, job_ids bigint[], claims timestamptz[], claim_numbers int[], task_ids int[], wanted int, forbidden text[] default null,
-  aheads int[] default null, going_on bigint[] default null, addresses tid[] default null, renewals timestamptz[] default null,
-  most_bytes bigint default null,
-  lane_queues int[] default null, lane_levels int[] default null, lane_run_ats timestamptz[] default null, lane_ids bigint[] default null
-) returns table (
-  outcome text, id bigint, queue_name text, task_id int, payload json, priority smallint, run_at timestamptz, attempts smallint,
-  max_attempts smallint, last_error text, created_at timestamptz, updated_at timestamptz, key text, revision int, flags jsonb,
-  address tid, locked_at timestamptz
-)
-language plpgsql volatile rows 10
-set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
-set enable_hashjoin = off set enable_mergejoin = off set jit = off
-set search_path = pg_catalog, pg_temp as $$
-#variable_conflict use_column
-declare
-  gone bigint[];
-  gone_lanes int[];
-  lanes int[];
-  amounts int[];
-  held_jobs bigint[];
-  held_lanes int[];
-  lane_tids tid[];
-  kept int[];
-  lane int;
-  aging boolean;
-  going int[];
-  freed int[];
-  head tid;
-  mine boolean;
-  claimed_at constant timestamptz := clock_timestamp();
-begin
-  if cardinality(forbidden) = 0 then forbidden := null; end if;
-  if coalesce(wanted, 0) < 1 or coalesce(cardinality(task_ids), 0) = 0 then wanted := 0; end if;
-  if wanted > 100000 then
-    raise exception 'wanted must be at most 100000, but is %', wanted using errcode = '22023';
-  end if;
-  -- One job of one queue is what a chain of slow jobs consists of: simple statements start faster than set operations.
-  if cardinality(job_ids) = 1 then
-    delete from "${schema}"._private_jobs j
-      where j.ctid = (
-        select h.ctid from "${schema}"._private_jobs h
-        where h.id = job_ids[1] and h.locked_by = worker_id and (h.locked_at = claims[coalesce(claim_numbers[1], 1)] or h.locked_at = renewals[1])
-        for update skip locked)
-      returning j.job_queue_id into lane;
-    if not found then
-      -- Nobody holds it, or not any more, or a trigger keeps it.
-      perform from "${schema}"._private_jobs h
-        where h.id = job_ids[1] and h.locked_by = worker_id and (h.locked_at = claims[coalesce(claim_numbers[1], 1)] or h.locked_at = renewals[1])
-        for update skip locked;
-      if found then
-        delete from "${schema}"._private_jobs j where j.id = job_ids[1] returning j.job_queue_id into lane;
-        if not found then
-          raise exception 'A trigger keeps job % from being deleted', job_ids[1] using errcode = '27000';
-        end if;
-        gone := job_ids;
-      end if;
-    else
-      gone := job_ids;
-    end if;
-    if job_ids[1] = any(going_on) then kept := array[lane]; end if;
-    if lane is not null and (kept is null or wanted > 0 and aheads[1] is distinct from 0) then
-      select q.queue_name, q.locked_at < now() - interval '10 minutes', q.locked_by = worker_id, array[q.ctid]
-        into queue_name, aging, mine, lane_tids
-        from "${schema}"._private_job_queues q
-        where q.id >= lane and q.id <= lane
-        order by q.id desc limit 1
-        for update;
-      if mine then
-        mine := null;
-        lanes := array[lane];
-        amounts := array[coalesce(aheads[1], 1)];
-      end if;
+  if addresses is not null then
+    with done as (
+      delete from "${schema}"._private_jobs j
+      where j.ctid = any(addresses) and j.locked_by = worker_id and j.locked_at = any(claims) returning j.id, j.locked_at)
+    select array_agg(d.id), array_agg(d.locked_at) into gone, gone_claims from (select * from done d order by d.id) d;
+    if gone is distinct from job_ids
+        or cardinality(claims) > 1 and gone_claims is distinct from array(select claims[n.number] from unnest(claim_numbers) n(number)) then
+      raise exception 'not all jobs are where their claims left them' using errcode = 'lock_not_available';
     end if;
   else
-    if addresses is not null then
-      gone_lanes := "${schema}".pgworker_delete_at(worker_id, job_ids, claims, claim_numbers, addresses);
-    end if;
-    if gone_lanes is not null then
-      gone := job_ids;
-      with lane as (
-        select g.lane as id, max(coalesce(g.ahead, 1)) as amount, coalesce(bool_or(g.id = any(going_on)), false) as keep
-        from unnest(job_ids, gone_lanes, aheads) g(id, lane, ahead)
-        where g.lane is not null
-        group by g.lane)
-      select array_agg(l.id order by l.id), array_agg(l.amount order by l.id), array_agg(l.id) filter (where l.keep)
-        into lanes, amounts, kept
-        from lane l
-        where not l.keep or wanted > 0 and l.amount > 0;
-    else
-      with held as materialized (
-        select h.ctid as tid, h.id, h.job_queue_id, coalesce(g.ahead, 1) as ahead
-        from unnest(job_ids, aheads, claim_numbers, renewals) g(id, ahead, claim_number, renewal)
-        join "${schema}"._private_jobs h on h.id = g.id and h.locked_by = worker_id
-          and (h.locked_at = claims[coalesce(g.claim_number, 1)] or h.locked_at = g.renewal)
-        for update of h skip locked),
-      done as (
-        delete from "${schema}"._private_jobs j where j.ctid = any(array(select h.tid from held h)) returning j.id),
-      lane as (
-        select h.job_queue_id as id, max(h.ahead) as amount, coalesce(bool_or(h.id = any(going_on)), false) as keep
-        from held h
-        where h.job_queue_id is not null
-        group by h.job_queue_id)
-      select array(select d.id from done d), array_agg(l.id order by l.id), array_agg(l.amount order by l.id),
-          array_agg(l.id) filter (where l.keep), array(select h.id from held h)
-        into gone, lanes, amounts, kept, held_jobs
-        from lane l
-        where not l.keep or wanted > 0 and l.amount > 0;
-      -- A row that was changed between this statement's snapshot and its lock, by a cancellation for instance, only the next one sees.
-      if cardinality(gone) < cardinality(held_jobs) then
-        with done as (
-          delete from "${schema}"._private_jobs j where j.id = any(held_jobs) and j.id <> all(gone) returning j.id)
-        select gone || array_agg(d.id) into gone from done d;
-        if cardinality(gone) < cardinality(held_jobs) then
-          raise exception 'A trigger keeps jobs from being deleted' using errcode = '27000';
-        end if;
+    with held as materialized (
+      select h.ctid as tid, h.id from unnest(job_ids, claim_numbers) g(id, number)
+      join "${schema}"._private_jobs h on h.id = g.id and h.locked_by = worker_id and h.locked_at = claims[g.number]
+      for update of h skip locked),
+    done as (delete from "${schema}"._private_jobs j where j.ctid = any(array(select h.tid from held h)) returning j.id)
+    select array(select d.id from done d), array(select h.id from held h) into gone, held;
+    -- A row that was changed between the statement's snapshot and its lock, by a cancellation for instance, only the next one sees.
+    if cardinality(gone) < cardinality(held) then
+      with done as (delete from "${schema}"._private_jobs j where j.id = any(held) and j.id <> all(gone) returning j.id)
+      select gone || array_agg(d.id) into gone from done d;
+      if cardinality(gone) < cardinality(held) then
+        raise exception 'A trigger keeps jobs from being deleted' using errcode = '27000';
       end if;
-    end if;
-    if lanes is not null and wanted = 0 and cardinality(gone) = cardinality(job_ids) then
-      -- None goes on: a lock before each write is not needed. What others change meanwhile is left to the statements below.
-      with mine as (
-        select l.id, (
-          select q.ctid from "${schema}"._private_job_queues q where q.id >= l.id and q.id <= l.id order by q.id desc limit 1) as tid
-        from unnest(lanes) l(id) offset 0),
-      free as (
-        update "${schema}"._private_job_queues q set locked_at = null, locked_by = null
-        from mine m
-        where q.ctid = m.tid and q.locked_by = worker_id
-        returning q.id)
-      select array_agg(f.id) into freed from free f;
-      lanes := array(select l.id from unnest(lanes) l(id) where freed is null or l.id <> all(freed));
-      if lanes = '{}' then lanes := null; end if;
-    end if;
-    if lanes is not null then
-      -- A queue of which a job could not be deleted waits for that job. A row that was changed while it was waited for is looked up again.
-      for attempt in 1..3 loop
-        select array_agg(q.id order by q.id), bool_or(q.locked_at < now() - interval '10 minutes'), array_agg(q.tid)
-          into held_lanes, aging, lane_tids
-          from (
-            select q.id, q.locked_at, q.ctid as tid
-            from (
-              select l.id, (
-                select q.ctid from "${schema}"._private_job_queues q where q.id >= l.id and q.id <= l.id order by q.id desc limit 1) as tid
-              from unnest(lanes) l(id) offset 0) l
-            join "${schema}"._private_job_queues q on q.ctid = l.tid
-            where q.locked_by = worker_id
-              and (cardinality(gone) = cardinality(job_ids) or q.id <> all(array(
-                select h.job_queue_id from "${schema}"._private_jobs h
-                where h.id = any(job_ids) and h.locked_by = worker_id and h.job_queue_id is not null)))
-            for update of q) q;
-        exit when cardinality(held_lanes) = cardinality(lanes);
-      end loop;
-      if held_lanes is null or cardinality(held_lanes) < cardinality(lanes) then
-        amounts := array(select l.amount from unnest(lanes, amounts) l(id, amount) where l.id = any(held_lanes) order by l.id);
-      end if;
-      lanes := held_lanes;
     end if;
   end if;
-  if lanes is not null then
-    if wanted > 0 and cardinality(job_ids) = 1 and amounts[1] = 1 then
-      -- The first entry of the queue nearly always decides.
-      if lane_levels is null then
-        select j.ctid, j.run_at <= now() and j.task_id = any(task_ids)
-            and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
-          into head, mine
-          from "${schema}"._private_jobs j
-          where j.is_available and j.job_queue_id is not null and j.job_queue_id = lanes[1]
-          order by j.priority, j.run_at, j.id limit 1;
-      else
-        select h.tid, true into head, mine
-          from "${schema}".pgworker_heads_from(
-            lanes, amounts, task_ids, forbidden, null, null, lane_queues, lane_levels, lane_run_ats, lane_ids) h;
-      end if;
-      if mine then
-        update "${schema}"._private_jobs j set attempts = j.attempts + 1, locked_at = claimed_at, locked_by = worker_id
-          where j.ctid = (
-            select h.ctid from "${schema}"._private_jobs h
-            where h.ctid = head and h.job_queue_id = lanes[1] and h.is_available and h.run_at <= now() and h.task_id = any(task_ids)
-              and (forbidden is null or h.flags is null or not h.flags ?| forbidden)
-            for update skip locked)
-          returning j.job_queue_id, j.id, j.task_id, j.payload, j.priority, j.run_at, j.attempts, j.max_attempts, j.last_error,
-            j.created_at, j.updated_at, j.key, j.revision, j.flags, j.ctid
-          into lane, id, task_id, payload, priority, run_at, attempts, max_attempts, last_error, created_at, updated_at, key,
-            revision, flags, address;
-        if found then
-          outcome := 'claimed';
-          locked_at := claimed_at;
-          going := array[lane];
-          return next;
-        end if;
-      end if;
+  if free_queues <> '{}' then
+    update "${schema}"._private_job_queues q set locked_at = null, locked_by = null
+      from (
+        select claims[f.number] as claim, r.tid from unnest(free_queues, free_numbers) f(id, number)
+        cross join lateral "${schema}".pgworker_queue_row(f.id) r offset 0) f
+      where q.ctid = f.tid and q.locked_by = worker_id and q.locked_at = f.claim;
+    get diagnostics freed = row_count;
+    if freed < cardinality(free_queues) then
+      raise exception 'not all queues could be freed' using errcode = 'lock_not_available';
     end if;
-    if going is null and wanted > 0 and (cardinality(job_ids) > 1 or amounts[1] > 1 or mine is false) then
-      outcome := 'claimed';
-      locked_at := claimed_at;
-      for lane, id, queue_name, task_id, payload, priority, run_at, attempts, max_attempts, last_error, created_at, updated_at, key,
-          revision, flags, address in
-        with head as materialized (
-          select f.tid, f.queue_id, f.place
-          from (
-            select * from "${schema}".pgworker_heads(lanes, amounts, task_ids, forbidden) where lane_levels is null
-            union all
-            select * from "${schema}".pgworker_heads_from(
-                lanes, amounts, task_ids, forbidden, null, null, lane_queues, lane_levels, lane_run_ats, lane_ids)
-              where lane_levels is not null) f
-          order by f.priority, f.run_at, f.id limit wanted),
-        locked as materialized (
-          select h.ctid as tid, f.queue_id, f.place, pg_column_size(h.payload) as size
-          from head f
-          join "${schema}"._private_jobs h on h.ctid = f.tid and h.job_queue_id = f.queue_id and h.is_available
-            and h.run_at <= now() and h.task_id = any(task_ids)
-            and (forbidden is null or h.flags is null or not h.flags ?| forbidden)
-          for update of h skip locked),
-        gapless as (
-          select l.tid, l.size from (
-            select l.tid, l.place, l.size, row_number() over (partition by l.queue_id order by l.place) as number from locked l) l
-          where l.place = l.number),
-        claimed as (
-          update "${schema}"._private_jobs j set attempts = j.attempts + 1, locked_at = claimed_at, locked_by = worker_id
-          where j.ctid = any((
-            select "${schema}".pgworker_fitting(array_agg(g.tid), sum(g.size), most_bytes) from gapless g)::tid[])
-          returning j.id, j.job_queue_id, j.task_id, j.payload, j.priority, j.run_at, j.attempts, j.max_attempts,
-            j.last_error, j.created_at, j.updated_at, j.key, j.revision, j.flags, j.ctid as address)
-        select c.job_queue_id, c.id, (select q.queue_name from "${schema}"._private_job_queues q
-            where q.id >= c.job_queue_id and q.id <= c.job_queue_id order by q.id desc limit 1),
-            c.task_id, c.payload, c.priority, c.run_at, c.attempts, c.max_attempts, c.last_error, c.created_at, c.updated_at, c.key,
-            c.revision, c.flags, c.address
-          from claimed c
-          order by c.priority, c.run_at, c.id
-      loop
-        going := going || lane;
-        return next;
-      end loop;
-    end if;
-    going := going || kept;
-    if aging or cardinality(lanes) > 1 or coalesce(lanes[1] <> all(going), true) then
-      update "${schema}"._private_job_queues q set
-          locked_at = case when q.id = any(going) then claimed_at end,
-          locked_by = case when q.id = any(going) then worker_id end
-        where q.ctid = any(lane_tids)
-          and (going is null or q.id <> all(going) or q.locked_at < now() - interval '10 minutes');
-      freed := freed || array(select l.id from unnest(lanes) l(id) where going is null or l.id <> all(going));
+    if wake then
+      perform "${schema}".pgworker_wake(1, null, '');
     end if;
   end if;
-  if freed <> '{}' then
-    perform "${schema}".pgworker_wake(
-      "${schema}".pgworker_due_queues(freed, lane_queues, lane_levels, lane_run_ats, lane_ids), null, '');
-  end if;
-
   if coalesce(cardinality(gone), 0) < cardinality(job_ids) then
     return query
-      select
-        case
-          when h.id is null then 'gone'
-          when h.locked_by = worker_id
-            and (h.locked_at = claims[coalesce(given.claim_number, 1)] or h.locked_at = given.renewal) then 'busy'
-          else 'lost'
-        end,
-        given.id, null::text, null::int, null::json, null::smallint, null::timestamptz, null::smallint, null::smallint, null::text,
-        null::timestamptz, null::timestamptz, null::text, null::int, null::jsonb, null::tid, null::timestamptz
-      from unnest(job_ids, claim_numbers, renewals) given(id, claim_number, renewal)
-      left join "${schema}"._private_jobs h on h.id = given.id
-      where gone is null or given.id <> all(gone);
+      select m.id, m.outcome from "${schema}".pgworker_missed(
+        worker_id, job_ids, array(select claims[n.number] from unnest(claim_numbers) n(number))) m
+      where gone is null or m.id <> all(gone);
   end if;
 end
 $$;
-comment on function "${schema}".pgworker_complete(
-    text, bigint[], timestamptz[], int[], int[], int, text[], int[], bigint[], tid[], timestamptz[], bigint, int[], int[], timestamptz[],
-    bigint[]) is
-  'Deletes the given jobs as far as the worker still holds them by their claims, or by their renewals. Claims are the times of '
-  'locked_at, each once, and claim_numbers says for each job which of them is its own: the first unless given. '
-  'For a queue whose job has ended it claims the next due jobs (outcome '
-  '"claimed"): as many as aheads says at the place of that job, one unless given, and at most wanted in all. It frees queues that do '
-  'not go on, waking workers for what is due there; those of the jobs in going_on do, because the worker has more of their jobs. The '
-  'addresses of the claims make it faster, if the ids ascend. Floors are as in pgworker_claim. A job it could not delete is returned as "busy" (somebody '
-  'holds the row for a moment: call again), "lost" (no longer this claim''s) or "gone" (there is no such job).';
+comment on function "${schema}".pgworker_complete(text, bigint[], timestamptz[], int[], tid[], int[], int[], boolean) is
+  'Deletes jobs as far as the worker holds them by their claims, and frees queues of which it has no more; returns those that it has not deleted, as '
+  'pgworker_missed tells them. Claims are the times of locked_at, each once, and the numbers say which of them is whose. With '
+  'the addresses of the claims, and ids in ascending order, it is faster, and all or nothing. It fails with 55P03 if not all queues could be freed, '
+  'or not all jobs were at their addresses: call without both, and pgworker_free_queues.';
+
+create or replace function "${schema}".pgworker_free_queues(queue_ids int[], worker_ids text[], claims timestamptz[] default null)
+returns int[]
+language plpgsql volatile
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
+set enable_hashjoin = off set enable_mergejoin = off set jit = off set lock_timeout = '100ms'
+set search_path = pg_catalog, pg_temp as $$
+declare
+  total constant int := cardinality(queue_ids);
+  freed int[];
+  kept int[] := '{}';
+  context text;
+begin
+  if coalesce(total, 0) = 0 then return kept; end if;
+  begin
+    with free as (
+      update "${schema}"._private_job_queues q set locked_at = null, locked_by = null
+      where q.ctid = any(array(
+        select h.ctid from unnest(queue_ids, claims) g(id, claim)
+        cross join lateral "${schema}".pgworker_queue_row(g.id) r
+        join "${schema}"._private_job_queues h on h.ctid = r.tid
+        where h.locked_by = any(worker_ids) and (g.claim is null or h.locked_at = g.claim)
+        for no key update of h skip locked))
+      returning q.id)
+    select array_agg(f.id) into freed from free f;
+    set constraints all immediate;
+  exception when others or assert_failure or query_canceled then
+    get stacked diagnostics context = pg_exception_context;
+    if not "${schema}".pgworker_about_row(sqlstate, context) then raise; end if;
+    if total = 1 then
+      raise warning 'Queue % stays locked: %', queue_ids[1], sqlerrm;
+      return queue_ids;
+    end if;
+    for at in 1..total by (total + 1) / 2 loop
+      kept := kept || "${schema}".pgworker_free_queues(
+        queue_ids[at:at + (total + 1) / 2 - 1], worker_ids, claims[at:at + (total + 1) / 2 - 1]);
+    end loop;
+    return kept;
+  end;
+  if freed <> '{}' then
+    perform "${schema}".pgworker_wake(1, null, '');
+  end if;
+  return array(
+    select distinct g.id from unnest(queue_ids, claims) g(id, claim)
+    cross join lateral "${schema}".pgworker_queue_row(g.id) r
+    where r.locked_by = any(worker_ids) and (g.claim is null or r.locked_at = g.claim));
+end
+$$;
+comment on function "${schema}".pgworker_free_queues(int[], text[], timestamptz[]) is
+  'Unlocks those of the queues that the workers hold, by these claims if any are given, and wakes workers; returns those that they hold still, because '
+  'somebody holds the row or a trigger of somebody''s refuses it.';
 
 -- A job whose key is gone was superseded, removed or cancelled while it ran: whatever the action says, it must not run again. The exception
 -- is a superseded batch of which some items failed: they are in no other job, so it goes on without its key.
-create or replace function "${schema}".pgworker_release(
-  worker_id text, job_ids bigint[], claims timestamptz[], actions text[], delays float8[], run_ats timestamptz[], errors text[],
-  keys text[], attempts int[], payloads text[], going_on bigint[] default null, renewals timestamptz[] default null,
-  lane_queues int[] default null, lane_levels int[] default null, lane_run_ats timestamptz[] default null, lane_ids bigint[] default null
-) returns table (id bigint, outcome text)
+create or replace function "${schema}".pgworker_release(worker_id text, outcomes "${schema}".pgworker_outcome[])
+returns table (id bigint, outcome text)
 language plpgsql volatile rows 10
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
-set enable_hashjoin = off set enable_mergejoin = off set jit = off
+set enable_hashjoin = off set enable_mergejoin = off set jit = off set lock_timeout = '2s'
 set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
-  contents constant json[] := "${schema}".pgworker_json('payloads', payloads);
-  written bigint[];
-  outcomes text[];
-  lanes int[];
-  kept int[];
+  runs constant "${schema}".pgworker_run[] := "${schema}".pgworker_runs_of(worker_id, outcomes);
+  contents constant json[] := "${schema}".pgworker_json('payloads', array(select o.payload from unnest(outcomes) o));
+  total constant int := cardinality(outcomes);
+  put record;
+  held bigint;
+  written bigint[] := '{}';
+  results text[] := '{}';
+  revived bigint[];
   ready bigint := 0;
   earliest timestamptz;
-  levels text;
-  now_written bigint[];
-  now_outcomes text[];
-  now_lanes int[];
-  now_kept int[];
-  now_ready bigint;
-  now_revived bigint[];
-  now_earliest timestamptz;
-  now_levels text;
-  held_jobs bigint;
-  revived bigint[];
-  recorded_by_caller constant boolean := coalesce(current_setting('pgworker.ending', true) = 'told', false);
+  levels text[] := '{}';
 begin
-  if exists (select from unnest(actions) a where a is null or a not in ('retry', 'fail', 'back')) then
-    raise exception 'Unknown action in %: expected retry, fail or back', actions using errcode = '22023';
-  end if;
-  if not recorded_by_caller then
-    perform set_config('pgworker.ending', case when "${schema}".pgworker_keeps_history() then 'released' else 'told' end, true);
+  if exists (select from unnest(outcomes) o where o.action is null or o.action not in ('retry', 'fail', 'back')) then
+    raise exception 'Unknown action: expected retry, fail or back' using errcode = '22023';
   end if;
   -- A row that was changed between the statement's snapshot and its lock, by a cancellation for instance, only the next one sees.
   for attempt in 1..2 loop
     with mine as materialized (
-      select h.ctid as tid, g.action, g.delay, g.at, g.error, g.payload, coalesce(g.attempts, h.attempts) as attempts,
-        case when h.key is null and h.attempts >= h.max_attempts then
-          "${schema}".pgworker_retirement(h.id, h.last_error) end as told,
+      select h.ctid as tid, g.action, g.delay, g.run_at as at, g.error, coalesce(g.attempts, h.attempts) as attempts, contents[g.n] as payload,
+        case when h.key is null and h.attempts >= h.max_attempts then "${schema}".pgworker_retirement(h.id, h.last_error) end as told,
         g.key is not null and h.key is distinct from g.key as key_gone
-      from unnest(job_ids, claims, renewals, actions, delays, run_ats, errors, keys, attempts, contents)
-        g(id, claim, renewal, action, delay, at, error, key, attempts, payload)
-      join "${schema}"._private_jobs h on h.id = g.id and h.locked_by = worker_id
-        and (h.locked_at = g.claim or h.locked_at = g.renewal)
+      from unnest(outcomes) with ordinality
+        g(job_id, claim, action, delay, run_at, error, key, attempts, payload, micros, result, trace, n)
+      join "${schema}"._private_jobs h on h.id = g.job_id and h.locked_by = worker_id and h.locked_at = g.claim
       for update of h skip locked),
     decided as (
       select m.*,
@@ -4662,8 +3788,7 @@ begin
           when m.ended or m.action = 'fail' then j.run_at
           when m.at is not null then m.at
           when m.delay is not null then clock_timestamp() + m.delay * interval '1 second'
-          when m.action = 'retry' then
-            greatest(now(), j.run_at) + "${schema}".pgworker_backoff(m.attempts)
+          when m.action = 'retry' then greatest(now(), j.run_at) + "${schema}".pgworker_backoff(m.attempts)
           else j.run_at
         end,
         last_error = case
@@ -4677,7 +3802,7 @@ begin
         updated_at = now()
       from decided m
       where j.ctid = m.tid
-      returning j.id, j.job_queue_id, j.is_available and j.run_at <= clock_timestamp() as due,
+      returning j.id, j.is_available and j.run_at <= clock_timestamp() and j.job_queue_id is null as due,
         case
           when m.ended and m.told = 'Cancelled while running' then 'cancelled'
           when m.ended then 'superseded'
@@ -4686,88 +3811,47 @@ begin
           else 'retried'
         end as outcome,
         m.told is not null and not m.ended as revived, j.is_available as available, j.priority, j.run_at)
-    select array_agg(p.id), array_agg(p.outcome), array_agg(distinct p.job_queue_id) filter (where p.job_queue_id is not null),
-        array_agg(p.job_queue_id) filter (where p.id = any(going_on)), count(*) filter (where p.due and p.job_queue_id is null),
-        (select count(*) from mine), array_agg(p.id) filter (where p.revived), min(p.run_at) filter (where p.available),
-        case when count(distinct p.priority) filter (where p.available) <= 16 then
-          coalesce(string_agg(distinct p.priority::text, ',') filter (where p.available), '')
-        end
-      into now_written, now_outcomes, now_lanes, now_kept, now_ready, held_jobs, now_revived, now_earliest, now_levels
+    select array_agg(p.id) as ids, array_agg(p.outcome) as outcomes, count(*) filter (where p.due) as ready, (select count(*) from mine) as held,
+        array_agg(p.id) filter (where p.revived) as revived, min(p.run_at) filter (where p.available) as earliest,
+        array_agg(distinct p.priority::text) filter (where p.available) as levels
+      into put
       from put p;
-    written := written || now_written;
-    outcomes := outcomes || now_outcomes;
-    lanes := lanes || now_lanes;
-    kept := kept || now_kept;
-    revived := revived || now_revived;
-    ready := ready + now_ready;
-    earliest := least(earliest, now_earliest);
-    levels := case when attempt = 1 or levels = '' then now_levels when now_levels = '' then levels else levels || ',' || now_levels end;
-    exit when coalesce(cardinality(now_written), 0) = held_jobs;
+    written := written || put.ids;
+    results := results || put.outcomes;
+    revived := revived || put.revived;
+    ready := ready + put.ready;
+    earliest := least(earliest, put.earliest);
+    levels := levels || put.levels;
+    exit when coalesce(cardinality(put.ids), 0) = put.held;
   end loop;
   perform set_config('pgworker.ending', '', true);
-  if coalesce(cardinality(now_written), 0) < held_jobs then
+  if coalesce(cardinality(put.ids), 0) < put.held then
     raise exception 'A trigger keeps jobs from being changed' using errcode = '27000';
   end if;
-  if not recorded_by_caller and 'cancelled' = any(outcomes) then
+  perform "${schema}".pgworker_record_released(runs, written, results);
+  if 'cancelled' = any(results) then
     perform "${schema}".pgworker_end_cancelled(written);
   end if;
   if revived is not null then
     delete from "${schema}".pgworker_retirements r where r.job_id = any(revived);
   end if;
-  if cardinality(written) < cardinality(job_ids) then
-    kept := kept || array(
-      select h.job_queue_id from "${schema}"._private_jobs h
-      where h.id = any(job_ids) and h.locked_by = worker_id and h.job_queue_id is not null);
-  end if;
-  if kept is not null then
-    lanes := array(select l.id from unnest(lanes) l(id) where l.id <> all(kept));
-  end if;
   perform "${schema}".pgworker_wake(
-    ready + "${schema}".pgworker_free_queues(lanes, array[worker_id], lane_queues, lane_levels, lane_run_ats, lane_ids), earliest, levels);
-
-  return query select w.id, w.outcome from unnest(written, outcomes) w(id, outcome);
-  if coalesce(cardinality(written), 0) < cardinality(job_ids) then
-    return query
-      select given.id,
-        case
-          when h.id is null then 'gone'
-          when h.locked_by = worker_id and (h.locked_at = given.claim or h.locked_at = given.renewal) then 'busy'
-          else 'lost'
-        end
-      from unnest(job_ids, claims, renewals) given(id, claim, renewal)
-      left join "${schema}"._private_jobs h on h.id = given.id
-      where written is null or given.id <> all(written);
-  end if;
+    ready, earliest, case when cardinality(levels) <= 16 then array_to_string(levels, ',') end);
+  return query
+    select w.id, w.outcome from unnest(written, results) w(id, outcome)
+    union all
+    select m.id, m.outcome
+      from "${schema}".pgworker_missed(worker_id, array(select o.job_id from unnest(outcomes) o), array(select o.claim from unnest(outcomes) o)) m
+      where cardinality(written) < total and m.id <> all(written);
 end
 $$;
-comment on function "${schema}".pgworker_release(
-    text, bigint[], timestamptz[], text[], float8[], timestamptz[], text[], text[], int[], text[], bigint[], timestamptz[], int[], int[],
-    timestamptz[], bigint[]) is
-  'Unlocks jobs that did not succeed, as far as the worker still holds them by the claims given, each a locked_at, or by their '
-  'renewals, with their queues but for those of the jobs in going_on, and wakes workers for what is due then. Actions: "retry" at the '
-  'given time, after the delay in seconds or after the usual back-off, "fail" for good, with the attempts made as their limit, "back" '
-  'without having cost an attempt. Keys and attempts are those the jobs had when claimed; errors and payloads replace the stored '
-  'ones where not null. Returns what became of each: "retried", "failed", "back", "superseded" (it lost its key while it ran and never '
-  'runs again), "cancelled" (it was cancelled while it ran, and is deleted); and where nothing was written "busy" (somebody holds the row for a moment: call again), "lost" (no longer this '
-  'claim''s) or "gone" (there is no such job).';
-
-create or replace function "${schema}".pgworker_free(worker_id text, queue_names text[], locked_ats timestamptz[] default null)
-returns void language plpgsql volatile
-set search_path = pg_catalog, pg_temp as $$
-begin
-  perform "${schema}".pgworker_wake("${schema}".pgworker_free_queues(
-    array(
-      select q.id
-      from unnest(queue_names, locked_ats) given(name, locked_at)
-      join "${schema}"._private_job_queues q on q.queue_name = given.name
-      where locked_ats is null or q.locked_at = given.locked_at
-      order by q.id for update of q),
-    array[worker_id]), null, '');
-end
-$$;
-comment on function "${schema}".pgworker_free(text, text[], timestamptz[]) is
-  'Unlocks queues that the worker holds without a job of them, if they are locked since the given times, where any are given, and wakes '
-  'workers for what is due there.';
+comment on function "${schema}".pgworker_release(text, "${schema}".pgworker_outcome[]) is
+  'Unlocks jobs that did not succeed, as far as the worker still holds them by their claims, each a locked_at, and wakes workers for what is '
+  'due then; their queues stay locked. Actions: "retry" at the given time, after the delay in seconds or after the usual back-off, '
+  '"fail" for good, with the attempts made as their limit, "back" without having cost an attempt. Keys and attempts are those the jobs had '
+  'when claimed; errors and payloads replace the stored ones where not null; micros, result and trace are for the history. Returns what became of each: '
+  '"retried", "failed", "back", "superseded" (it lost its key while it ran and never runs again), "cancelled" (it was cancelled while it '
+  'ran, and is deleted); where nothing was written, what pgworker_missed tells.';
 
 -- The worker names the time beforehand: if the answer is lost, it knows that the lock has either the one time or the other.
 create or replace function "${schema}".pgworker_renew(
@@ -4782,18 +3866,19 @@ begin
     with held as materialized (
       select h.ctid as tid, h.job_queue_id, g.renewal
       from unnest(job_ids, claims, renewals) g(id, claim, renewal)
-      join "${schema}"._private_jobs h on h.id = g.id and h.locked_by = worker_id
-        and (h.locked_at = g.claim or h.locked_at = g.renewal)
+      join "${schema}"._private_jobs h on h.id = g.id and h.locked_by = worker_id and h.locked_at in (g.claim, g.renewal)
       for update of h skip locked),
     renewed as (
       update "${schema}"._private_jobs j set locked_at = h.renewal
       from held h
       where j.ctid = h.tid
       returning j.id),
-    lane as (
-      update "${schema}"._private_job_queues q set locked_at = h.renewal
-      from held h
-      where q.id = h.job_queue_id and q.locked_by = worker_id and q.locked_at < h.renewal)
+    queue as materialized (
+      select q.ctid as tid, h.renewal from held h
+      join "${schema}"._private_job_queues q on q.id = h.job_queue_id and q.locked_by = worker_id and q.locked_at < h.renewal
+      for no key update of q skip locked),
+    renewed_queue as (
+      update "${schema}"._private_job_queues q set locked_at = k.renewal from queue k where q.ctid = k.tid)
     select r.id from renewed r;
 end
 $$;
@@ -4801,56 +3886,85 @@ comment on function "${schema}".pgworker_renew(text, bigint[], timestamptz[], ti
   'Renews the locks by which the worker holds these jobs, and those of their queues: other workers release locks of four hours. Returns '
   'the ids of the jobs whose locks have the given time then.';
 
--- Reads a bounded number of entries: of many due jobs of foreign tasks in front it says nothing. A job or a queue whose row another
--- transaction holds may not run; to find out, the first free one is locked for the moment.
-create or replace function "${schema}".pgworker_waits(task_ids int[], forbidden text[], longer_than interval) returns boolean
-language plpgsql volatile
+-- Where due jobs begin, and when the next ones are due. Nothing here locks or changes anything.
+
+create or replace function "${schema}".pgworker_look(
+  request "${schema}".pgworker_request, floors "${schema}".pgworker_floor[] default null
+) returns table (queued boolean, priority int, run_at timestamptz, id bigint, due_in float8, at timestamptz, took float8)
+language plpgsql stable rows 10
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
-set enable_hashjoin = off set enable_mergejoin = off set jit = off
-set search_path = pg_catalog, pg_temp as $$
+set enable_hashjoin = off set enable_mergejoin = off set jit = off set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
 declare
-  depth constant int := 1000;
-  since constant timestamptz := now() - longer_than;
-  waiting tid[];
-  free_queues int[];
+  task_ids constant int[] := request.task_ids;
+  unqueued constant int[] := coalesce(request.unqueued_task_ids, request.task_ids);
+  forbidden constant text[] := request.forbidden;
 begin
-  if cardinality(forbidden) = 0 then forbidden := null; end if;
-  waiting := array(
-    with recursive level(p, n) as (
-      (select j.priority, 1 from "${schema}"._private_jobs j
-        where j.is_available and j.job_queue_id is null
-        order by j.priority, j.run_at, j.id limit 1)
+  return query
+    with recursive level(priority, run_at, id) as (
+      (select f.priority, f.run_at, f.id from unnest(floors) f where not f.queued
       union all
-      select (
-          select j.priority from "${schema}"._private_jobs j
-          where j.is_available and j.job_queue_id is null and j.priority > l.p
-          order by j.priority, j.run_at, j.id limit 1),
-        l.n + 1
-      from level l where l.p is not null and l.n < depth)
-    select j.tid from (
-      select j.tid, j.task_id, j.flags
-      from level l
-      cross join lateral (
-        select j.ctid as tid, j.task_id, j.flags from "${schema}"._private_jobs j
-        where j.is_available and j.job_queue_id is null and j.priority = l.p and j.run_at <= since
-        order by j.run_at, j.id limit depth) j
-      limit depth) j
-    where j.task_id = any(task_ids) and (forbidden is null or j.flags is null or not j.flags ?| forbidden));
-  if not exists (select from unnest(waiting)) then
-    free_queues := array(
-      select q.id from "${schema}"._private_job_queues q
-      where q.id = any((select l.queues from "${schema}".pgworker_lanes(task_ids, 10, forbidden, depth) l)::int[]) and q.locked_at is null
-      for update skip locked);
-    waiting := array(
-      select h.tid from "${schema}".pgworker_heads(free_queues, null, task_ids, forbidden) h where h.run_at <= since);
-  end if;
-  perform from "${schema}"._private_jobs j where j.ctid = any(waiting) and j.is_available limit 1 for update skip locked;
-  return found;
+      (select j.priority::int, '-infinity'::timestamptz, 0::bigint from "${schema}"._private_jobs j
+        where floors is null and j.is_available and j.job_queue_id is null order by j.priority, j.run_at, j.id limit 1))
+      union all
+      select n.priority, '-infinity'::timestamptz, 0::bigint from level l cross join lateral (
+        select j.priority from "${schema}"._private_jobs j
+        where floors is null and j.is_available and j.job_queue_id is null and j.priority > l.priority
+        order by j.priority, j.run_at, j.id limit 1) n)
+    select false, l.priority, due.run_at, due.id, case when isfinite(next.run_at) then extract(epoch from next.run_at - clock_timestamp())::float8 end, now(), null::float8
+    from level l
+    left join lateral (
+      select j.run_at, j.id from "${schema}"._private_jobs j
+      where j.is_available and j.job_queue_id is null and j.priority = l.priority and j.run_at <= now()
+        and (j.run_at, j.id) >= (l.run_at, l.id) and j.task_id = any(unqueued) and "${schema}".pgworker_allowed(j.flags, forbidden)
+      order by j.run_at, j.id limit 1) due on true
+    cross join lateral (
+      select coalesce((
+          select f.run_at from (
+            select j.run_at, j.task_id from "${schema}"._private_jobs j
+            where j.is_available and j.job_queue_id is null and j.priority = l.priority and j.run_at > now()
+            order by j.run_at, j.id limit 100) f
+          where f.task_id = any(unqueued) limit 1), (
+          select j.run_at from "${schema}"._private_jobs j
+          where j.is_available and j.job_queue_id is null and j.priority = l.priority and j.run_at > now()
+          order by j.run_at, j.id limit 1 offset 99)) as run_at) next;
+  return query
+    with recursive level(priority, run_at, id) as (
+      (select f.priority, f.run_at, f.id from unnest(floors) f where f.queued
+      union all
+      (select j.priority::int, '-infinity'::timestamptz, 0::bigint from "${schema}"._private_jobs j
+        where floors is null and j.is_available and j.job_queue_id is not null and j.priority >= -32768
+        order by j.priority, j.run_at, j.id limit 1))
+      union all
+      select n.priority, '-infinity'::timestamptz, 0::bigint from level l cross join lateral (
+        select j.priority from "${schema}"._private_jobs j
+        where floors is null and j.is_available and j.job_queue_id is not null and j.priority >= -32768 and j.priority > l.priority
+        order by j.priority, j.run_at, j.id limit 1) n)
+    select true, l.priority, due.run_at, due.id, case when isfinite(next.run_at) then extract(epoch from next.run_at - clock_timestamp())::float8 end, now(), null::float8
+    from level l
+    left join lateral (
+      select j.run_at, j.id from "${schema}"._private_jobs j
+      where j.is_available and j.job_queue_id is not null and j.priority >= -32768 and j.priority = l.priority and j.run_at <= now()
+        and (j.run_at, j.id) >= (l.run_at, l.id) and j.task_id = any(task_ids) and "${schema}".pgworker_allowed(j.flags, forbidden)
+      order by j.run_at, j.id limit 1) due on true
+    cross join lateral (
+      select coalesce((
+          select f.run_at from (
+            select j.run_at, j.task_id from "${schema}"._private_jobs j
+            where j.is_available and j.job_queue_id is not null and j.priority >= -32768 and j.priority = l.priority and j.run_at > now()
+            order by j.run_at, j.id limit 100) f
+          where f.task_id = any(task_ids) limit 1), (
+          select j.run_at from "${schema}"._private_jobs j
+          where j.is_available and j.job_queue_id is not null and j.priority >= -32768 and j.priority = l.priority and j.run_at > now()
+          order by j.run_at, j.id limit 1 offset 99)) as run_at) next;
+  return query select null::boolean, null::int, null::timestamptz, null::bigint, null::float8, now(),
+    extract(epoch from clock_timestamp() - now())::float8;
 end
 $$;
-comment on function "${schema}".pgworker_waits(int[], text[], interval) is
-  'Whether a job that a worker with these tasks and forbidden flags may run, in no queue or in a free one, has been due for longer than '
-  'that, and no other transaction holds its row. Waits for no lock.';
+comment on function "${schema}".pgworker_look("${schema}".pgworker_request, "${schema}".pgworker_floor[]) is
+  'For each priority of the floors, or of all jobs if there are none, with and without a queue: the place of the first due job from there on that the '
+  'worker may run, nulls if there is none; in how many seconds the next one is due, at the latest the hundredth of the future ones; and as of when that '
+  'holds. The last row has only that time, and how many seconds the look took. With floors it reads little; without, all that finished jobs have left.';
 
 -- Jobs that nobody runs gather in front of those that are run, so that a bounded look at the first ones finds them. The tasks that a worker
 -- serves are left out at once: as a rule nothing is left.
@@ -4911,275 +4025,6 @@ comment on function "${schema}".pgworker_waiting_tasks(text[], interval, int) is
   'Tasks other than those given, of which jobs have been due for longer than that: how many among the first jobs, depth of those without '
   'a queue and depth of those with one, since when, and whether there may be more. One row of nulls but for that if there is no such '
   'task. Reads no further; waits for no lock.';
-
--- Reads a bounded number of entries for each priority: if the first future jobs are all of other tasks, it answers with the time of
--- the last of these, which is early but never late.
-create or replace function "${schema}".pgworker_due_times(task_ids int[], since timestamptz, levels int[])
-returns table (level int, seconds float8)
-language plpgsql volatile rows 10
-set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
-set enable_hashjoin = off set enable_mergejoin = off set jit = off
-set search_path = pg_catalog, pg_temp as $$
-declare
-  depth constant int := 100;
-begin
-  return query
-    select n.p, extract(epoch from n.run_at - clock_timestamp())::float8 from (
-      select l.p, coalesce(
-          (select f.run_at from (
-            select j.run_at, j.task_id from "${schema}"._private_jobs j
-            where j.is_available and j.job_queue_id is null and j.priority = l.p and j.run_at > since
-            order by j.run_at, j.id limit depth) f
-          where f.task_id = any(task_ids) limit 1),
-          (select j.run_at from "${schema}"._private_jobs j
-            where j.is_available and j.job_queue_id is null and j.priority = l.p and j.run_at > since
-            order by j.run_at, j.id limit 1 offset depth - 1)) as run_at
-      from unnest(levels) l(p)) n
-    where isfinite(n.run_at);
-end
-$$;
-comment on function "${schema}".pgworker_due_times(int[], timestamptz, int[]) is
-  'Of each of these priorities the seconds until the next job of these tasks without a queue falls due that was not due at that time; '
-  'no row for a priority without such a job.';
-
-create or replace function "${schema}".pgworker_next_due(
-  task_ids int[], elapsed float8, levels int[] default null, lane_levels int[] default null
-) returns float8
-language plpgsql volatile
-set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
-set enable_hashjoin = off set enable_mergejoin = off set jit = off
-set search_path = pg_catalog, pg_temp as $$
-declare
-  depth constant int := 100;
-  since constant timestamptz := clock_timestamp() - elapsed * interval '1 second';
-  plain float8;
-  due timestamptz;
-begin
-  if levels is null then
-    levels := array(
-      with recursive found(p) as (
-        (select j.priority from "${schema}"._private_jobs j
-          where j.is_available and j.job_queue_id is null
-          order by j.priority, j.run_at, j.id limit 1)
-        union all
-        select (
-          select j.priority from "${schema}"._private_jobs j
-          where j.is_available and j.job_queue_id is null and j.priority > f.p
-          order by j.priority, j.run_at, j.id limit 1)
-        from found f where f.p is not null)
-      select f.p from found f where f.p is not null);
-  end if;
-  plain := (select min(t.seconds) from "${schema}".pgworker_due_times(task_ids, since, levels) t);
-  with recursive queued(p) as (
-    select l.p from unnest(lane_levels) l(p)
-    union all
-    (select j.priority from "${schema}"._private_jobs j
-      where j.is_available and j.job_queue_id is not null and j.priority >= -32768 and lane_levels is null
-      order by j.priority, j.run_at, j.id limit 1)
-    union all
-    select (
-      select j.priority from "${schema}"._private_jobs j
-      where j.is_available and j.job_queue_id is not null and j.priority >= -32768 and j.priority > l.p
-      order by j.priority, j.run_at, j.id limit 1)
-    from queued l where l.p is not null and lane_levels is null)
-  select min(n.run_at) filter (where isfinite(n.run_at)) into due from (
-    select coalesce(
-        (select f.run_at from (
-          select j.run_at, j.task_id from "${schema}"._private_jobs j
-          where j.is_available and j.job_queue_id is not null and j.priority >= -32768 and j.priority = l.p and j.run_at > since
-          order by j.run_at, j.id limit depth) f
-        where f.task_id = any(task_ids) limit 1),
-        (select j.run_at from "${schema}"._private_jobs j
-          where j.is_available and j.job_queue_id is not null and j.priority >= -32768 and j.priority = l.p and j.run_at > since
-          order by j.run_at, j.id limit 1 offset depth - 1)) as run_at
-    from queued l where l.p is not null) n;
-  return least(plain, extract(epoch from due - clock_timestamp())::float8);
-end
-$$;
-comment on function "${schema}".pgworker_next_due(int[], float8, int[], int[]) is
-  'Seconds until the next job of these tasks falls due that was not due so many seconds ago; negative if it fell due since, null if '
-  'there is none. Pass the time since just before the last claim, so that nothing falls due unseen between the two. Levels are as in '
-  'pgworker_claim, and lane_levels, if given, those of jobs of queues.';
-
--- Reads past everything that finished jobs left in the index, which takes long while somebody holds a snapshot: not for every claim.
-create or replace function "${schema}".pgworker_look_below(
-  task_ids int[], forbidden text[], floor_levels int[], floor_run_ats timestamptz[], floor_ids bigint[], most_levels int, most_strays int,
-  out levels int[], out strays bigint[]
-) language plpgsql volatile
-set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
-set enable_hashjoin = off set enable_mergejoin = off set jit = off
-set search_path = pg_catalog, pg_temp as $$
-begin
-  if most_levels is null or most_levels not between 1 and 100000 then
-    raise exception 'most_levels must be between 1 and 100000, but is %', most_levels using errcode = '22023';
-  elsif most_strays is null or most_strays not between 0 and 100000 then
-    raise exception 'most_strays must be between 0 and 100000, but is %', most_strays using errcode = '22023';
-  end if;
-  if cardinality(forbidden) = 0 then forbidden := null; end if;
-  with recursive found(p, n) as (
-    select (select j.priority from "${schema}"._private_jobs j
-        where j.is_available and j.job_queue_id is null
-        order by j.priority, j.run_at, j.id limit 1), 1
-    union all
-    select (
-        select j.priority from "${schema}"._private_jobs j
-        where j.is_available and j.job_queue_id is null and j.priority > f.p
-        order by j.priority, j.run_at, j.id limit 1), f.n + 1
-      from found f where f.p is not null and f.n < most_levels)
-  select coalesce(array_agg(f.p), '{}') into levels from found f where f.p is not null;
-  select coalesce(array_agg(s.id), '{}') into strays
-    from (
-      select f.id
-      from unnest(floor_levels, floor_run_ats, floor_ids) l(p, run_at, id)
-      cross join lateral (
-        select j.id from "${schema}"._private_jobs j
-        where j.is_available and j.job_queue_id is null and j.priority = l.p and j.run_at <= now() and j.task_id = any(task_ids)
-          and (j.run_at, j.id) < (l.run_at, l.id)
-          and (forbidden is null or j.flags is null or not j.flags ?| forbidden)
-        order by j.run_at, j.id limit most_strays) f
-      limit most_strays) s;
-end
-$$;
-comment on function "${schema}".pgworker_look_below(int[], text[], int[], timestamptz[], bigint[], int, int) is
-  'The priorities of jobs without a queue that have attempts left, due or not, and ids of due ones of these tasks that lie below the '
-  'floors that a caller passes to pgworker_claim; at most so many of each.';
-
--- Without floors to begin from it reads past everything that finished jobs left in the index. With them it reads what has come after, and
--- tells nothing about jobs below. A job is due when the transaction that adds it begins, and seen when that ends: floors stay behind the
--- present by what such a transaction usually takes. A queue that this worker cannot take jobs of at the moment would hold the floors of all
--- the others back; it gets floors of its own.
-create or replace function "${schema}".pgworker_look_at_queues(
-  task_ids int[], forbidden text[], most_levels int, most_lanes int,
-  lane_queues int[] default null, lane_levels int[] default null, lane_run_ats timestamptz[] default null, lane_ids bigint[] default null
-) returns table (queue_id int, queue_name text, level int, run_at timestamptz, id bigint)
-language plpgsql volatile
-set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
-set enable_hashjoin = off set enable_mergejoin = off set jit = off
-set search_path = pg_catalog, pg_temp as $$
-#variable_conflict use_column
-declare
-  depth constant int := 2000;
-  edge constant timestamptz := now() - interval '200 ms';
-  found_levels int[];
-  queues int[];
-  levels int[];
-  run_ats timestamptz[];
-  ids bigint[];
-  known int[];
-  general record;
-  walk record;
-begin
-  if most_levels is null or most_levels not between 1 and 1000 or most_lanes is null or most_lanes not between 0 and 1000 then
-    raise exception 'most_levels and most_lanes must be between 0 and 1000, but are % and %', most_levels, most_lanes using errcode = '22023';
-  end if;
-  if cardinality(forbidden) = 0 then forbidden := null; end if;
-  if lane_levels is null then
-    with recursive found(p, n) as (
-      select (select j.priority from "${schema}"._private_jobs j
-          where j.is_available and j.job_queue_id is not null and j.priority >= -32768
-          order by j.priority, j.run_at, j.id limit 1), 1
-      union all
-      select (
-          select j.priority from "${schema}"._private_jobs j
-          where j.is_available and j.job_queue_id is not null and j.priority >= -32768 and j.priority > f.p
-          order by j.priority, j.run_at, j.id limit 1), f.n + 1
-        from found f where f.p is not null and f.n <= most_levels)
-    select coalesce(array_agg(f.p), '{}') into found_levels from found f where f.p is not null;
-    if cardinality(found_levels) > most_levels then
-      queue_id := -1;
-      return next;
-      return;
-    end if;
-    with recursive lane(queue, p, run_at, id, n) as (
-      (select j.job_queue_id, j.priority, j.run_at, j.id, 1 from "${schema}"._private_jobs j
-        where j.is_available and j.job_queue_id is not null
-        order by j.job_queue_id, j.priority, j.run_at, j.id limit 1)
-      union all
-      (select j.job_queue_id, j.priority, j.run_at, j.id, l.n + 1
-        from lane l
-        cross join lateral (
-          select j.job_queue_id, j.priority, j.run_at, j.id from "${schema}"._private_jobs j
-          where j.is_available and j.job_queue_id is not null and (j.job_queue_id, j.priority) > (l.queue, l.p)
-          order by j.job_queue_id, j.priority, j.run_at, j.id limit 1) j
-        where l.n <= most_lanes))
-    select array_agg(l.queue), array_agg(l.p), array_agg(l.run_at), array_agg(l.id) into queues, levels, run_ats, ids from lane l;
-    if coalesce(cardinality(queues), 0) <= most_lanes then
-      return query select 0, null::text, l.p, edge, null::bigint from unnest(found_levels) l(p);
-      found_levels := '{}';
-    else
-      queues := null; levels := null; run_ats := null; ids := null;
-    end if;
-  else
-    select array_agg(f.queue), array_agg(f.level), array_agg(j.run_at), array_agg(j.id) into queues, levels, run_ats, ids
-      from unnest(lane_queues, lane_levels, lane_run_ats, lane_ids) f(queue, level, run_at, id)
-      cross join lateral (
-        select j.run_at, j.id from "${schema}"._private_jobs j
-        where j.is_available and j.job_queue_id is not null and j.job_queue_id = f.queue and j.priority = f.level
-          and (j.run_at, j.id) >= (f.run_at, f.id)
-        order by j.run_at, j.id limit 1) j
-      where f.queue <> 0;
-  end if;
-  for general in
-    select l.p, '-infinity'::timestamptz as run_at, 0::bigint as id from unnest(found_levels) l(p)
-    union all
-    select f.level, f.run_at, f.id from unnest(lane_queues, lane_levels, lane_run_ats, lane_ids) f(queue, level, run_at, id) where f.queue = 0
-  loop
-    known := array(select l.queue from unnest(queues, levels) l(queue, p) where l.p = general.p);
-    with entry as materialized (
-      select j.*, row_number() over () as place
-      from (
-        select j.job_queue_id as queue, j.run_at, j.id,
-          j.task_id = any(task_ids) and (forbidden is null or j.flags is null or not j.flags ?| forbidden) as mine
-        from "${schema}"._private_jobs j
-        where j.is_available and j.job_queue_id is not null and j.priority >= -32768 and j.priority = general.p and j.run_at <= edge
-          and (j.run_at, j.id) >= (general.run_at, general.id)
-        order by j.run_at, j.id limit depth) j),
-    lane as materialized (
-      select e.queue, min(e.place) as place, min(e.place) filter (where e.mine) as mine
-      from entry e where e.queue <> all(known) group by e.queue),
-    blocked as materialized (
-      select l.queue, l.place, row_number() over (order by l.place) as number,
-        l.mine is null or not coalesce((
-          select q.locked_at is null from "${schema}"._private_job_queues q
-          where q.id >= l.queue and q.id <= l.queue order by q.id desc limit 1), false) as blocked
-      from (select l.* from lane l order by l.place limit most_lanes + 1) l),
-    stop as (
-      select min(b.place) as place from blocked b
-      where not b.blocked or b.number + coalesce(cardinality(queues), 0) > most_lanes),
-    apart as (
-      select b.queue, e.run_at, e.id from blocked b join entry e on e.place = b.place
-      where b.place < coalesce((select s.place from stop s), depth + 1))
-    select e.run_at, e.id,
-        (select array_agg(a.queue) from apart a) as queues,
-        (select array_agg(a.run_at) from apart a) as run_ats,
-        (select array_agg(a.id) from apart a) as ids
-      into walk
-      from (select) one
-      left join entry e on e.place = coalesce((select s.place from stop s), depth);
-    queue_id := 0;
-    queue_name := null;
-    level := general.p;
-    run_at := coalesce(walk.run_at, edge);
-    id := walk.id;
-    return next;
-    queues := queues || walk.queues;
-    levels := levels || array_fill(general.p, array[coalesce(cardinality(walk.queues), 0)]);
-    run_ats := run_ats || walk.run_ats;
-    ids := ids || walk.ids;
-  end loop;
-  return query
-    select l.queue, (
-        select q.queue_name from "${schema}"._private_job_queues q where q.id >= l.queue and q.id <= l.queue order by q.id desc limit 1),
-      l.p, l.run_at, l.id
-    from unnest(queues, levels, run_ats, ids) l(queue, p, run_at, id)
-    where l.run_at <= edge;
-end
-$$;
-comment on function "${schema}".pgworker_look_at_queues(int[], text[], int, int, int[], int[], timestamptz[], bigint[]) is
-  'Floors, for pgworker_claim and others, below which no job of a queue lies that has attempts left: for each priority one for all queues, '
-  'with 0 as their id, and those of some queues that have earlier jobs, in which case they count for these instead. The id is null where '
-  'the time alone decides. Begins at floors that it has told before; without any, which takes longer, it finds all there is. If there are '
-  'more than so many priorities, the only row has -1 as the id of the queue.';
 
 -- Called by another session than the one that has locked the jobs, as it has to be committed while they are locked. The row need not
 -- survive the server, with which the other session ends.
@@ -5437,7 +4282,7 @@ comment on function "${schema}".pgworker_sample(interval, interval) is
 
 create or replace function "${schema}".pgworker_note_runs(
   job_ids bigint[], micros bigint[], results text[], traces text[], worker_id text default null, begun timestamptz default null
-) returns void
+) returns bigint[]
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp as $$
 begin
@@ -5447,15 +4292,17 @@ begin
     set_config('pgworker.run_traces', coalesce(traces::text, ''), true),
     set_config('pgworker.run_by', coalesce(worker_id, ''), true),
     set_config('pgworker.run_begun', coalesce(begun::text, ''), true);
+  return job_ids;
 exception when others then
   perform set_config('pgworker.run_ids', '', true);
   raise warning 'The history of schema "${schema}" is not told of the results of some jobs: %', sqlerrm;
+  return job_ids;
 end
 $$;
 comment on function "${schema}".pgworker_note_runs(bigint[], bigint[], text[], text[], text, timestamptz) is
   'Tells the history, for the statements that follow in the transaction, how long the runs of these jobs took in microseconds, their results as JSON and '
   'their traces; a null array stands for nothing but nulls. For jobs that are not claimed also who runs them, since when. Tells nothing, '
-  'with a warning, if the results are too large for a setting.';
+  'with a warning, if the results are too large for a setting. Returns the ids.';
 
 -- The bound of a wait for a lock is far longer than autovacuum and maintenance hold one. Who holds one for longer is waited for once: a
 -- session waits again only in a transaction that begins ten seconds after a wait in vain.
@@ -5730,18 +4577,37 @@ $$;
 comment on function "${schema}".pgworker_record_updated() is 'Writes a run that has ended without its job being deleted to the history.';
 
 -- Not the row type of the table, to look up which is to wait for whoever has locked the table.
-do $type$
-begin
-  if to_regtype('"${schema}".pgworker_run') is null then
-    create type "${schema}".pgworker_run as (
-      job_id bigint, started_at timestamptz, took interval, created_at timestamptz, run_at timestamptz, attempt smallint, priority smallint,
-      task_identifier text, queue_name text, key text, worker_id text, trace_id text, flags jsonb, result text, payload json);
-    comment on type "${schema}".pgworker_run is 'A run that pgworker_release is about to end, as the history shows it.';
-  end if;
-end
-$type$;
 
 -- A worker's own releases are written as a group, not by the trigger, which would have to search the group for each of its rows.
+create or replace function "${schema}".pgworker_runs_of(worker_id text, outcomes "${schema}".pgworker_outcome[])
+returns "${schema}".pgworker_run[]
+language plpgsql volatile
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
+begin
+  perform set_config('pgworker.ending', 'told', true);
+  if (select o.slot from "${schema}".pgworker_open_history() o) is null then
+    return null;
+  end if;
+  return (
+    select array_agg(row(h.id, h.locked_at, g.micros * interval '1 microsecond', h.created_at, h.run_at, coalesce(g.attempts, h.attempts),
+        h.priority,
+        coalesce((select t.identifier from "${schema}"._private_tasks t where t.id = h.task_id), 'task ' || h.task_id),
+        (select q.queue_name from "${schema}"._private_job_queues q where q.id = h.job_queue_id),
+        coalesce(h.key, g.key), h.locked_by, g.trace, h.flags, g.result,
+        case when pg_column_size(h.payload) <= 65536 and octet_length(h.payload::text) <= 65536 then h.payload end)::"${schema}".pgworker_run)
+    from unnest(outcomes) g
+    cross join lateral (select j.* from "${schema}"._private_jobs j where j.id = g.job_id offset 0) h
+    where h.locked_by = pgworker_runs_of.worker_id and h.locked_at = g.claim);
+exception when others then
+  perform set_config('pgworker.ending', 'released', true);
+  perform "${schema}".pgworker_history_lost(0, sqlerrm, sqlstate);
+  return null;
+end
+$$;
+comment on function "${schema}".pgworker_runs_of(text, "${schema}".pgworker_outcome[]) is
+  'The runs that pgworker_release is about to end, as they are before, for the history; null if it keeps none. Has its trigger keep quiet.';
+
 create or replace function "${schema}".pgworker_record_released(
   runs "${schema}".pgworker_run[], job_ids bigint[], outcomes text[]
 ) returns void
@@ -5755,6 +4621,9 @@ declare
   final boolean;
   kept record;
 begin
+  if runs is null then
+    return;
+  end if;
   loop
     begin
       select * into kept from "${schema}".pgworker_open_history();
@@ -5791,81 +4660,6 @@ end
 $$;
 comment on function "${schema}".pgworker_record_released("${schema}".pgworker_run[], bigint[], text[]) is
   'Writes runs that pgworker_release has ended to the history: as the jobs were before, and what it has returned.';
-
-create or replace function "${schema}".pgworker_complete_recorded(
-  worker_id text, job_ids bigint[], claims timestamptz[], claim_numbers int[], task_ids int[], wanted int, forbidden text[],
-  aheads int[], going_on bigint[], addresses tid[], renewals timestamptz[], most_bytes bigint,
-  lane_queues int[], lane_levels int[], lane_run_ats timestamptz[], lane_ids bigint[],
-  micros bigint[], results text[], traces text[]
-) returns table (
-  outcome text, id bigint, queue_name text, task_id int, payload json, priority smallint, run_at timestamptz, attempts smallint,
-  max_attempts smallint, last_error text, created_at timestamptz, updated_at timestamptz, key text, revision int, flags jsonb,
-  address tid, locked_at timestamptz
-)
-language plpgsql volatile rows 10
-set search_path = pg_catalog, pg_temp as $$
-begin
-  perform "${schema}".pgworker_note_runs(job_ids, micros, results, traces);
-  return query
-    select * from "${schema}".pgworker_complete(worker_id, job_ids, claims, claim_numbers, task_ids, wanted, forbidden, aheads, going_on,
-      addresses, renewals, most_bytes, lane_queues, lane_levels, lane_run_ats, lane_ids);
-  perform set_config('pgworker.run_ids', '', true);
-end
-$$;
-comment on function "${schema}".pgworker_complete_recorded(
-    text, bigint[], timestamptz[], int[], int[], int, text[], int[], bigint[], tid[], timestamptz[], bigint, int[], int[], timestamptz[],
-    bigint[], bigint[], text[], text[]) is
-  'As pgworker_complete, for a schema that keeps a history; the last arguments are those of pgworker_note_runs.';
-
-create or replace function "${schema}".pgworker_release_recorded(
-  worker_id text, job_ids bigint[], claims timestamptz[], actions text[], delays float8[], run_ats timestamptz[], errors text[],
-  keys text[], attempts int[], payloads text[], going_on bigint[], renewals timestamptz[],
-  lane_queues int[], lane_levels int[], lane_run_ats timestamptz[], lane_ids bigint[],
-  micros bigint[], results text[], traces text[]
-) returns table (id bigint, outcome text)
-language plpgsql volatile rows 10
-set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set jit = off
-set search_path = pg_catalog, pg_temp as $$
-#variable_conflict use_column
-declare
-  runs "${schema}".pgworker_run[];
-  written record;
-begin
-  begin
-    if (select o.slot from "${schema}".pgworker_open_history() o) is not null then
-      select array_agg(row(h.id, h.locked_at, g.micros * interval '1 microsecond', h.created_at, h.run_at, coalesce(g.attempts, h.attempts),
-            h.priority,
-            coalesce((select t.identifier from "${schema}"._private_tasks t where t.id = h.task_id), 'task ' || h.task_id),
-            (select q.queue_name from "${schema}"._private_job_queues q where q.id = h.job_queue_id),
-            coalesce(h.key, g.key), h.locked_by, g.trace, h.flags, g.result,
-            case when pg_column_size(h.payload) <= 65536 and octet_length(h.payload::text) <= 65536 then h.payload end)::"${schema}".pgworker_run)
-        into runs
-        from unnest(job_ids, claims, renewals, keys, attempts, micros, results, traces)
-          g(id, claim, renewal, key, attempts, micros, result, trace)
-        cross join lateral (select j.* from "${schema}"._private_jobs j where j.id = g.id offset 0) h
-        where h.locked_by = worker_id and (h.locked_at = g.claim or h.locked_at = g.renewal);
-      perform set_config('pgworker.ending', 'told', true);
-    end if;
-  exception when others then
-    perform "${schema}".pgworker_history_lost(0, sqlerrm, sqlstate);
-    runs := null;
-  end;
-  select array_agg(r.id) as ids, array_agg(r.outcome) as outcomes into written
-    from "${schema}".pgworker_release(worker_id, job_ids, claims, actions, delays, run_ats, errors, keys, attempts, payloads, going_on,
-      renewals, lane_queues, lane_levels, lane_run_ats, lane_ids) r;
-  if runs is not null then
-    perform "${schema}".pgworker_record_released(runs, written.ids, written.outcomes);
-    if 'cancelled' = any(written.outcomes) then
-      perform "${schema}".pgworker_end_cancelled(written.ids);
-    end if;
-  end if;
-  return query select * from unnest(written.ids, written.outcomes);
-end
-$$;
-comment on function "${schema}".pgworker_release_recorded(
-    text, bigint[], timestamptz[], text[], float8[], timestamptz[], text[], text[], int[], text[], bigint[], timestamptz[], int[], int[],
-    timestamptz[], bigint[], bigint[], text[], text[]) is
-  'As pgworker_release, for a schema that keeps a history; the last arguments are those of pgworker_note_runs.';
 
 create or replace function "${schema}".pgworker_end_batch_recorded(
   worker_id text, chain int, done tid[], claimed tid[], claimed_at timestamptz,

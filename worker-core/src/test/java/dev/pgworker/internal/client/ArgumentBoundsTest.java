@@ -31,11 +31,8 @@ class ArgumentBoundsTest {
     @CsvSource(
             delimiter = '|',
             value = {
-                "pgworker_claim('w', array[1], 2000000000) | wanted must be at most 100000",
-                "pgworker_complete('w', array[1], array[now()], null, array[1], 2000000000) | wanted must be at most 100000",
-                "pgworker_lanes(array[1], 2000000000, null, 1) | wanted must be between 0 and 100000",
-                "pgworker_lanes(array[1], 1, null, 2000000000) | depth must be between 0 and 1000000",
-                "pgworker_busy_queues(0, 2000000000) | amount must be at most 1000000",
+                "pgworker_claim(null, 2000000000, null) | wanted must be between 1 and 100000",
+                "pgworker_claim(null, 0, null) | wanted must be between 1 and 100000",
                 "pgworker_backlog(2000000000) | most must be between 1 and 1000000",
                 "pgworker_backlog(0) | most must be between 1 and 1000000",
                 "pgworker_estimate('true) union select (1') | condition must be",

@@ -28,6 +28,7 @@ import dev.pgworker.internal.store.WorkerStore;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.recovery.RecoverySettings;
+import dev.pgworker.testing.ClaimSql;
 import dev.pgworker.testing.TestSchema;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -174,7 +175,7 @@ class OldLocksTest {
         try (var connection = db.dataSource().getConnection()) {
             connection.setAutoCommit(false);
             try (var statement = connection.createStatement()) {
-                statement.execute(db.schema().in("select * from {schema}._private_job_queues for update"));
+                statement.execute(db.schema().in("lock table {schema}._private_jobs in exclusive mode"));
             }
             tasks.start(sweep);
             Awaitility.await()
@@ -243,7 +244,7 @@ class OldLocksTest {
     }
 
     private void lock(String worker, String age) {
-        db.sql("select count(*) from {schema}.pgworker_claim(?, array(select id from {schema}._private_tasks), 50)")
+        db.sql("select count(*) from " + ClaimSql.claim("?", "50") + " c")
                 .param(worker)
                 .query(Integer.class)
                 .single();

@@ -85,7 +85,7 @@ class AddFunctionsTest {
                 "22P02",
                 "payloads[2] is not JSON");
         assertRefused(
-                "pgworker_release('w', array[1], array[now()], array['retry'], null, null, null, null, null, array['secret'])",
+                "pgworker_release('w', array[row(1, now(), 'retry', null, null, null, null, null, 'secret', null, null, null)::{schema}.pgworker_outcome])",
                 "22P02",
                 "payloads[1] is not JSON");
     }

@@ -4,6 +4,7 @@ import java.sql.Connection;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.List;
 
 import com.zaxxer.hikari.HikariDataSource;
@@ -37,9 +38,10 @@ class AnswerLimitTest {
             JobStore patient =
                     new JobStore(pool, db.schema(), "w", new AnswerLimit(Duration.ofMinutes(1), Duration.ofMinutes(1)));
             other.setAutoCommit(false);
-            statement.execute(db.schema().in("select from {schema}._private_job_queues for update"));
+            statement.execute(db.schema().in("lock table {schema}._private_jobs in access exclusive mode"));
 
-            assertThatThrownBy(() -> store.outcomes().free(List.of("q")))
+            assertThatThrownBy(() ->
+                            store.holdings().stillHeld(List.of(new Claim(1, Instant.EPOCH)), RenewedLocks.UNCHANGED))
                     .isInstanceOf(SQLException.class)
                     .satisfies(e -> assertThat(((SQLException) e).getSQLState()).startsWith("08"));
 

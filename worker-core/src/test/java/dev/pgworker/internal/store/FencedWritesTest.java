@@ -34,7 +34,12 @@ class FencedWritesTest {
             db.scheduler().addJob("work", 1, JobSpec.builder().queueName(queue).build());
         }
         tasks = old.claims().tasks(List.of("work"));
-        jobs = old.claims().claim(tasks, ClaimRequest.of(2)).jobs();
+        jobs = old.claims()
+                .claim(
+                        ClaimRequest.of(tasks, List.of()),
+                        2,
+                        List.of(new Floor(new Floor.Kind(true, 0), Instant.MIN, 0)))
+                .readable();
         assertThat(jobs).hasSize(2);
         db.sql("update {schema}._private_jobs set locked_by = 'other' where locked_by = 'old'")
                 .update();
@@ -46,22 +51,14 @@ class FencedWritesTest {
 
     @Test
     void aCompletionOfOneJob() throws Exception {
-        Completion completion = complete(jobs.subList(0, 1));
-
-        assertThat(completion.claimed().size()).isZero();
-        assertThat(completion.unwritten()).containsExactly(Map.entry(jobs.get(0).id(), WriteResult.LOST));
+        assertThat(complete(jobs.subList(0, 1)))
+                .containsExactly(Map.entry(jobs.get(0).id(), WriteResult.LOST));
         assertThat(rows()).isEqualTo(before);
     }
 
     @Test
     void aCompletionOfSeveralJobs() throws Exception {
-        Completion completion = complete(jobs);
-
-        assertThat(completion.claimed().size()).isZero();
-        assertThat(completion.unwritten())
-                .hasSize(2)
-                .containsValue(WriteResult.LOST)
-                .doesNotContainValue(WriteResult.GONE);
+        assertThat(complete(jobs)).hasSize(2).containsValue(WriteResult.LOST).doesNotContainValue(WriteResult.GONE);
         assertThat(rows()).isEqualTo(before);
     }
 
@@ -73,23 +70,33 @@ class FencedWritesTest {
                             jobs.stream()
                                     .map(job -> Release.of(job, action, null, "error", null))
                                     .toList(),
-                            List.of(),
                             RenewedLocks.UNCHANGED,
-                            null);
+                            Map.of());
 
             assertThat(outcomes.values()).hasSize(2).containsOnly(WriteResult.LOST);
             assertThat(rows()).isEqualTo(before);
         }
     }
 
-    private Completion complete(List<Job> done) throws Exception {
-        LanePlan lanes = new LanePlan(done.stream().map(job -> 1).toList(), List.of());
-        return old.outcomes().complete(done, new FollowUp(tasks, lanes, 1, List.of()), RenewedLocks.UNCHANGED);
+    private Map<Long, WriteResult> complete(List<Job> done) throws Exception {
+        List<HeldClaim> held = done.stream()
+                .map(job -> new HeldClaim(job.id(), Claim.of(job).lockedAt(), null))
+                .toList();
+        return old.outcomes().complete(held, List.of(), false, Map.of());
     }
 
     @Test
     void theReleaseOfAQueue() throws Exception {
-        old.outcomes().free(List.of("a", "b"));
+        List<Integer> ids = db.sql("select id from {schema}._private_job_queues")
+                .query(Integer.class)
+                .list();
+        for (int id : ids) {
+            assertThat(old.outcomes().free(List.of(new HeldQueue(id, "any", null))))
+                    .isEmpty();
+            assertThat(old.outcomes()
+                            .free(List.of(new HeldQueue(id, "any", jobs.get(0).lockedAt()))))
+                    .isEmpty();
+        }
 
         assertThat(rows()).isEqualTo(before);
     }
@@ -116,8 +123,8 @@ class FencedWritesTest {
                 .update();
         before = rows();
 
-        assertThat(complete(jobs).unwritten().values()).hasSize(2).containsOnly(WriteResult.LOST);
-        assertThat(complete(jobs.subList(0, 1)).unwritten().values()).containsExactly(WriteResult.LOST);
+        assertThat(complete(jobs).values()).hasSize(2).containsOnly(WriteResult.LOST);
+        assertThat(complete(jobs.subList(0, 1)).values()).containsExactly(WriteResult.LOST);
         aReleaseHoweverTheJobEnded();
         old.holdings()
                 .renew(jobs.stream().map(Claim::of).toList(), claim -> new RowLock(claim.lockedAt(), Instant.now()));
@@ -159,11 +166,6 @@ class FencedWritesTest {
 
         assertThat(old.holdings().stillHeld(jobs.stream().map(Claim::of).toList(), renewed))
                 .hasSize(2);
-        LanePlan lanes = new LanePlan(List.of(0, 0), List.of());
-        assertThat(old.outcomes()
-                        .complete(jobs, new FollowUp(tasks, lanes, 1, List.of()), renewed)
-                        .unwritten())
-                .isEmpty();
     }
 
     private List<Map<String, Object>> rows() {

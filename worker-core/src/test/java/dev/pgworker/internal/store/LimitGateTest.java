@@ -21,6 +21,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
+import dev.pgworker.testing.ClaimSql;
 import dev.pgworker.testing.TestSchema;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -387,9 +388,7 @@ class LimitGateTest {
     }
 
     private List<Long> claimWithout(String flag) {
-        return jobs.sql(
-                        "select id from {schema}.pgworker_claim('w', array(select id from {schema}._private_tasks), 10, array[?])"
-                                + " where id is not null")
+        return jobs.sql("select id from " + ClaimSql.claim("'w'", "10", "array[?]", "null") + " c")
                 .param(flag)
                 .query(Long.class)
                 .list();

@@ -8,6 +8,7 @@ import java.util.regex.Pattern;
 
 import org.springframework.jdbc.core.simple.JdbcClient;
 
+import dev.pgworker.testing.ClaimSql;
 import dev.pgworker.testing.TestSchema;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -128,8 +129,7 @@ final class LimitedJobs {
     }
 
     List<Long> claim(String worker, int wanted) {
-        return db.sql("select id from {schema}.pgworker_claim(?, array(select id from {schema}._private_tasks), ?)"
-                        + " where id is not null order by id")
+        return db.sql("select id from " + ClaimSql.claim("?", "?") + " c order by id")
                 .params(worker, wanted)
                 .query(Long.class)
                 .list();
@@ -141,21 +141,41 @@ final class LimitedJobs {
     }
 
     void complete(String worker, long id) {
+        List<Integer> queues = queues(id);
         db.sql("select * from {schema}.pgworker_complete(?, array[?::bigint], (select array[locked_at] from"
-                        + " {schema}._private_jobs where id = ?), null, null, 0)")
+                        + " {schema}._private_jobs where id = ?), array[1])")
                 .params(worker, id, id)
                 .query()
                 .listOfRows();
+        free(worker, queues);
+    }
+
+    private List<Integer> queues(long id) {
+        return db.sql("select job_queue_id from {schema}._private_jobs where id = ? and job_queue_id is not null")
+                .param(id)
+                .query(Integer.class)
+                .list();
+    }
+
+    private void free(String worker, List<Integer> queues) {
+        for (int queue : queues) {
+            db.sql("select {schema}.pgworker_free_queues(array[?], array[?])")
+                    .params(queue, worker)
+                    .query()
+                    .listOfRows();
+        }
     }
 
     /** Gives the job back as the worker does; returns the outcome. */
     String release(String worker, long id, String action, double delay) {
-        return db.sql("select outcome from {schema}.pgworker_release(?, array[?::bigint], (select array[locked_at] from"
-                        + " {schema}._private_jobs where id = ?), array[?], array[?::float8], null, array['e'], null, null,"
-                        + " null)")
+        List<Integer> queues = queues(id);
+        String outcome = db.sql("select outcome from {schema}.pgworker_release(?, array["
+                        + ClaimSql.outcome("?", "?", "?::float8", "'e'", "null", "null") + "])")
                 .params(worker, id, id, action, delay)
                 .query(String.class)
                 .single();
+        free(worker, queues);
+        return outcome;
     }
 
     /** Returns "parked", "available", "running", "failed" or "gone". */

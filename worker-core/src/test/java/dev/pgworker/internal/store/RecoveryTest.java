@@ -222,7 +222,7 @@ class RecoveryTest {
         try (Connection other = db.dataSource().getConnection();
                 Statement statement = other.createStatement()) {
             other.setAutoCommit(false);
-            statement.execute(db.schema().in("select from {schema}._private_job_queues for update"));
+            statement.execute(db.schema().in("lock table {schema}._private_jobs in exclusive mode"));
             assertThatThrownBy(() -> hurried.sweep(USUAL, "me"))
                     .isInstanceOf(SQLException.class)
                     .satisfies(e -> assertThat(((SQLException) e).getSQLState()).isEqualTo("57014"));

@@ -15,9 +15,8 @@ import org.postgresql.ds.PGSimpleDataSource;
 import dev.pgworker.event.WorkerEvent.ListenerConnected;
 import dev.pgworker.event.WorkerEvent.ListenerDisconnected;
 import dev.pgworker.internal.engine.WorkerContext;
-import dev.pgworker.internal.engine.floor.ClaimFloor;
+import dev.pgworker.internal.engine.floor.Floors;
 import dev.pgworker.internal.engine.floor.JobAnnouncements;
-import dev.pgworker.internal.engine.floor.QueueFloors;
 import dev.pgworker.internal.event.WorkerEvents;
 import dev.pgworker.internal.failure.Outage;
 import dev.pgworker.internal.lifecycle.Started;
@@ -60,7 +59,7 @@ class NotificationListenerTest {
                         new WorkSignal(),
                         new Started(() -> false)),
                 MessageArrival.promptly(plain),
-                new JobAnnouncements(new ClaimFloor(() -> {}), new QueueFloors(() -> {})),
+                new JobAnnouncements(new Floors(), () -> {}, ids -> {}),
                 new NotificationListener.Told(
                         () -> {
                             told.add("jobs");
@@ -96,7 +95,7 @@ class NotificationListenerTest {
         assertThat(next()).isEqualTo("migration not JSON");
         db.sql("notify \"jobs:insert\"").update();
         assertThat(next()).isEqualTo("jobs");
-        db.sql("notify \"jobs:insert\", '{\"count\":1,\"id\":7}'").update();
+        db.sql("notify \"jobs:insert\", '{\"count\":1,\"p\":[0],\"id\":7}'").update();
         assertThat(next()).isEqualTo("job 7");
         assertThat(next()).as("what could not be claimed").isEqualTo("jobs");
 
@@ -124,7 +123,7 @@ class NotificationListenerTest {
                             new WorkSignal(),
                             new Started(() -> false)),
                     MessageArrival.promptly(plain),
-                    new JobAnnouncements(new ClaimFloor(() -> {}), new QueueFloors(() -> {})),
+                    new JobAnnouncements(new Floors(), () -> {}, ids -> {}),
                     new NotificationListener.Told(
                             () -> {},
                             (connection, jobId) -> false,

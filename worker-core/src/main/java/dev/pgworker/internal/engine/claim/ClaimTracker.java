@@ -4,7 +4,6 @@ import java.util.TreeSet;
 import java.util.concurrent.atomic.AtomicLong;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
-import org.jspecify.annotations.Nullable;
 
 import dev.pgworker.internal.failure.DatabaseFailure;
 import dev.pgworker.internal.lifecycle.WorkSignal;
@@ -28,9 +27,6 @@ public final class ClaimTracker {
     private final AtomicLong doubts = new AtomicLong();
 
     private volatile long settledDoubts;
-
-    /** Why the only job of the last claim could not be read, if that is why its answer was lost. */
-    private volatile @Nullable Throwable unreadable;
 
     /** Creates a tracker without doubts. */
     public ClaimTracker(WorkSignal signal) {
@@ -92,19 +88,6 @@ public final class ClaimTracker {
     public void doubt() {
         doubts.incrementAndGet();
         signal.holdingsInDoubt();
-    }
-
-    /** As {@link #doubt}, because the answer to a claim of one job could not be read. */
-    public void doubt(Throwable why) {
-        unreadable = why;
-        doubt();
-    }
-
-    /** Returns why the answer to the last claim could not be read, and forgets it; null if it could. */
-    public @Nullable Throwable takeUnreadable() {
-        Throwable why = unreadable;
-        unreadable = null;
-        return why;
     }
 
     /** Returns how many doubts there have been: one that arises during a look is not settled by it. */

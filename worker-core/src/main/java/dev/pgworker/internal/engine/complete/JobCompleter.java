@@ -7,7 +7,6 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.Deque;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -21,7 +20,7 @@ import org.slf4j.LoggerFactory;
 
 import dev.pgworker.internal.engine.WorkerContext;
 import dev.pgworker.internal.engine.claim.ClaimTracker;
-import dev.pgworker.internal.engine.claim.FollowUpClaims;
+import dev.pgworker.internal.engine.queue.FreedQueues;
 import dev.pgworker.internal.engine.queue.LocalQueue;
 import dev.pgworker.internal.engine.run.EncodedOutcome;
 import dev.pgworker.internal.engine.run.JobOutcome;
@@ -31,9 +30,9 @@ import dev.pgworker.internal.failure.Backoff;
 import dev.pgworker.internal.failure.DatabaseFailure;
 import dev.pgworker.internal.failure.ErrorText;
 import dev.pgworker.internal.lifecycle.BackgroundService;
-import dev.pgworker.internal.store.Completion;
-import dev.pgworker.internal.store.FollowUp;
-import dev.pgworker.internal.store.LanePlan;
+import dev.pgworker.internal.store.Claim;
+import dev.pgworker.internal.store.HeldClaim;
+import dev.pgworker.internal.store.HeldQueue;
 import dev.pgworker.internal.store.OutcomeStore;
 import dev.pgworker.internal.store.Release;
 import dev.pgworker.internal.store.RunRecord;
@@ -54,6 +53,13 @@ public final class JobCompleter extends BackgroundService {
     private static final Logger log = LoggerFactory.getLogger(JobCompleter.class);
 
     private static final int LARGEST_GROUP = 500;
+
+    /** What a completion fails with where somebody holds a row, or one is not where it was. */
+    private static final Set<String> SOMETHING_HELD = Set.of("55P03", "40P01", "40001");
+
+    /** A transaction that holds the row of a queue for so long is worth a word. */
+    private static final Duration KEPT_FOR_LONG = Duration.ofSeconds(10);
+
     private static final Duration SHORTEST_BUSY_PAUSE = Duration.ofMillis(20);
     private static final Duration LONGEST_BUSY_PAUSE = Duration.ofMillis(320);
 
@@ -70,7 +76,7 @@ public final class JobCompleter extends BackgroundService {
     private final OutcomeStore store;
     private final LocalQueue localQueue;
     private final ClaimTracker tracker;
-    private final FollowUpClaims followUps;
+    private final FreedQueues freedQueues;
     private final OutcomeInbox inbox;
     private final Duration patience;
     private final OutcomeReporter reporter;
@@ -96,8 +102,14 @@ public final class JobCompleter extends BackgroundService {
     /** How long to wait before busy jobs are tried again. Owned by the thread. */
     private Duration busyPause = SHORTEST_BUSY_PAUSE;
 
-    /** What had been said about jobs when the write that is under way began. Owned by the thread. */
-    private long newsBefore;
+    /** Queues of which nothing is left here, by their ids, until they are free. Owned by the thread. */
+    private final Map<Integer, HeldQueue> toFree = new LinkedHashMap<>();
+
+    /** Since when such a queue cannot be freed, and when to try again, by {@link System#nanoTime}. Owned by the thread. */
+    private long keptSince;
+
+    private long freeAt = System.nanoTime();
+    private boolean keptLogged;
 
     /** Why the last outcome could not be written; null if none is in the way. */
     private volatile @Nullable String obstacle;
@@ -112,7 +124,7 @@ public final class JobCompleter extends BackgroundService {
             OutcomeStore store,
             LocalQueue localQueue,
             ClaimTracker tracker,
-            FollowUpClaims followUps,
+            FreedQueues freedQueues,
             OutcomeInbox inbox,
             Duration patience) {
         super("worker-complete", true, context.outage());
@@ -120,7 +132,7 @@ public final class JobCompleter extends BackgroundService {
         this.store = store;
         this.localQueue = localQueue;
         this.tracker = tracker;
-        this.followUps = followUps;
+        this.freedQueues = freedQueues;
         this.inbox = inbox;
         this.patience = patience;
         reporter = new OutcomeReporter(context, this::progress);
@@ -147,6 +159,7 @@ public final class JobCompleter extends BackgroundService {
             settleDecided();
             SQLException first = writeIsolated(Ending::isSuccess, this::complete);
             SQLException second = writeIsolated(ending -> !ending.isSuccess(), this::release);
+            freeQueues();
             if (first != null || second != null) {
                 throw first == null ? second : first;
             }
@@ -178,7 +191,10 @@ public final class JobCompleter extends BackgroundService {
             add(later.remove());
         }
         if (group.isEmpty()) {
-            add(new Ending(idle(inbox::take)));
+            EncodedOutcome next = toFree.isEmpty() ? idle(inbox::take) : inbox.poll(LONGEST_BUSY_PAUSE);
+            if (next != null) {
+                add(new Ending(next));
+            }
         }
         // Those whose rows somebody holds, or that alone are refused, keep nobody out.
         int room = LARGEST_GROUP
@@ -374,7 +390,7 @@ public final class JobCompleter extends BackgroundService {
                         ending.job(),
                         ErrorText.loggable(refusal)));
         forget(List.of(ending));
-        localQueue.settled(List.of(ending.job()));
+        end(List.of(ending.job()));
         tracker.doubt();
         context.signal().capacityFreed();
     }
@@ -476,65 +492,84 @@ public final class JobCompleter extends BackgroundService {
                 .map(Ending::job)
                 .sorted(Comparator.comparingLong(Job::id))
                 .toList();
-        newsBefore = followUps.news();
-        Completion completion = tracker.during(() -> {
-            // A job that cannot be claimed must not keep the one before from being completed.
-            boolean alone = endings.stream().anyMatch(ending -> ending.alone);
-            LanePlan lanes = localQueue.plan(done);
-            FollowUp next = followUps.allowed(alone ? lanes.withoutClaims() : lanes, done);
-            Completion answer = store.complete(done, next, localQueue, runs(endings));
-            followUps.accept(answer.claimed());
-            return answer;
-        });
-        settle(endings, completion.unwritten());
-        tellOfFreed(done);
+        List<HeldClaim> held = localQueue.held(done);
+        Map<Long, RunRecord> runs = runs(endings);
+        Map<Long, WriteResult> unwritten;
+        // What was in the way once may be so for long: then nothing more than the jobs is asked for.
+        if (endings.stream().anyMatch(ending -> ending.busy || ending.tried || ending.alone)) {
+            unwritten = store.complete(withoutAddresses(held), List.of(), false, runs);
+        } else {
+            try {
+                List<HeldQueue> over = localQueue.queuesEndingWith(done);
+                boolean wake = !over.isEmpty() && localQueue.free() == 0;
+                unwritten = store.complete(held, over, wake, runs);
+                localQueue.freed(done, over);
+                noteFreed(over, wake);
+            } catch (SQLException e) {
+                if (!SOMETHING_HELD.contains(stateOf(e))) {
+                    throw e;
+                }
+                log.debug("Somebody holds a row of {} jobs that have ended, or of their queues", done.size(), e);
+                unwritten = store.complete(withoutAddresses(held), List.of(), false, runs);
+            }
+        }
+        settle(endings, unwritten);
+    }
+
+    private static List<HeldClaim> withoutAddresses(List<HeldClaim> held) {
+        return held.stream()
+                .map(one -> new HeldClaim(one.jobId(), one.lockedAt(), null))
+                .toList();
+    }
+
+    private void noteFreed(List<HeldQueue> queues, boolean othersKnow) {
+        if (!queues.isEmpty()) {
+            if (!othersKnow) {
+                freedQueues.add(queues.stream().map(HeldQueue::id).toList());
+            }
+            context.signal().jobsMayBeDue();
+        }
     }
 
     private void release(List<Ending> endings) throws SQLException {
-        List<Release> releases = new ArrayList<>();
-        List<Job> jobs = new ArrayList<>();
-        for (Ending ending : endings) {
-            releases.add(Objects.requireNonNull(ending.ended.release()));
-            jobs.add(ending.job());
-        }
-        newsBefore = followUps.news();
-        settle(
-                endings,
-                followUps.givingBack(
-                        jobs,
-                        releases,
-                        () -> store.release(
-                                releases,
-                                localQueue.plan(jobs).goingOn(),
-                                localQueue,
-                                followUps.start(jobs),
-                                runs(endings))));
-        tellOfFreed(jobs);
+        List<Release> releases = endings.stream()
+                .map(ending -> Objects.requireNonNull(ending.ended.release()))
+                .toList();
+        settle(endings, store.release(releases, localQueue, runs(endings)));
         context.signal().jobsMayBeDue();
     }
 
-    /**
-     * Wakes workers again for the queues of these jobs that a write has freed. The write itself wakes them for what it sees, but what
-     * is added before it is committed it does not see, and workers that are told of that see a queue that is taken.
-     */
-    private void tellOfFreed(List<Job> written) {
-        if (followUps.news() == newsBefore) {
+    /** Frees queues of which nothing is left here. Whoever holds the row of one for long holds up nothing but that queue. */
+    private void freeQueues() throws SQLException {
+        if (toFree.isEmpty() || System.nanoTime() - freeAt < 0) {
             return;
         }
-        Set<String> freed = new HashSet<>();
-        for (Job job : written) {
-            if (job.queueName() != null && !localQueue.containsQueue(job.queueName())) {
-                freed.add(job.queueName());
-            }
-        }
-        if (freed.isEmpty()) {
-            return;
-        }
+        Set<Integer> left;
         try {
-            store.tellOfDue(freed, followUps.start(written));
-        } catch (SQLException | RuntimeException e) {
-            log.debug("Nobody is told of the queues {}", freed, e);
+            left = store.free(List.copyOf(toFree.values()));
+        } catch (SQLException | RuntimeException | Error e) {
+            requireAnswer(e);
+            log.debug("Queues could not be freed", e);
+            left = Set.copyOf(toFree.keySet());
+        }
+        if (toFree.keySet().retainAll(left)) {
             context.signal().jobsMayBeDue();
+        }
+        if (toFree.isEmpty()) {
+            keptSince = 0;
+            keptLogged = false;
+            return;
+        }
+        long now = System.nanoTime();
+        keptSince = keptSince == 0 ? now : keptSince;
+        freeAt = now + LONGEST_BUSY_PAUSE.toNanos();
+        if (!keptLogged && now - keptSince > KEPT_FOR_LONG.toNanos()) {
+            keptLogged = true;
+            log.warn(
+                    "Queues {} stay locked: another transaction has held their rows for {} s, or a trigger refuses the change. Their"
+                            + " jobs wait until it ends; others run",
+                    toFree.values().stream().map(HeldQueue::name).toList(),
+                    KEPT_FOR_LONG.toSeconds());
         }
     }
 
@@ -550,54 +585,19 @@ public final class JobCompleter extends BackgroundService {
     }
 
     /** Settles what handlers' transactions have written, or found to be another claim's. */
-    private void settleDecided() throws SQLException {
+    private void settleDecided() {
         List<Ending> decided = new ArrayList<>();
-        List<Job> jobs = new ArrayList<>();
-        List<Job> holding = new ArrayList<>();
         Map<Long, WriteResult> lost = new HashMap<>();
         for (Ending ending : group.values()) {
-            if (ending.ended.outcome() instanceof JobOutcome.Committed committed) {
+            if (ending.ended.outcome() instanceof JobOutcome.Committed) {
                 decided.add(ending);
-                jobs.add(ending.job());
-                if (committed.queueHeld()) {
-                    holding.add(ending.job());
-                }
             } else if (ending.ended.outcome() instanceof JobOutcome.Lost) {
                 decided.add(ending);
-                jobs.add(ending.job());
                 lost.put(ending.job().id(), WriteResult.LOST);
             }
         }
         if (!decided.isEmpty()) {
-            freeQueues(holding, jobs);
             settle(decided, lost);
-            if (jobs.stream().anyMatch(job -> job.queueName() != null)) {
-                context.signal().jobsMayBeDue();
-            }
-        }
-    }
-
-    /** Frees the queues that these jobs left locked although nothing is left of them. */
-    private void freeQueues(List<Job> holding, List<Job> decided) throws SQLException {
-        if (holding.isEmpty()) {
-            return;
-        }
-        List<Long> goingOn = localQueue.plan(decided).goingOn();
-        Set<String> over = new HashSet<>();
-        for (Job job : holding) {
-            if (!goingOn.contains(job.id())) {
-                over.add(Objects.requireNonNull(job.queueName()));
-            }
-        }
-        if (over.isEmpty()) {
-            return;
-        }
-        try {
-            store.free(over);
-        } catch (SQLException | RuntimeException e) {
-            requireAnswer(e);
-            log.warn("Queues {} could not be unlocked; retrying", over, e);
-            tracker.doubt();
         }
     }
 
@@ -609,24 +609,25 @@ public final class JobCompleter extends BackgroundService {
         boolean anyLost = false;
         for (Ending ending : endings) {
             WriteResult written = outcomes.get(ending.job().id());
-            ending.busy = written == WriteResult.BUSY;
+            ending.busy = written == WriteResult.BUSY
+                    || (written == WriteResult.LOST && localQueue.hasPendingLock(Claim.of(ending.job())));
             if (!ending.busy) {
                 settled.add(ending);
-                // A statement that ran twice answers for the second time only: the first may have claimed the next of
-                // the queue.
-                boolean mayHaveGoneOn =
-                        written == WriteResult.GONE && ending.job().queueName() != null;
-                anyLost |= written == WriteResult.LOST || mayHaveGoneOn;
+                anyLost |= written == WriteResult.LOST;
             }
         }
         forget(settled);
-        localQueue.settled(settled.stream().map(Ending::job).toList());
+        end(settled.stream().map(Ending::job).toList());
         if (anyLost) {
             tracker.doubt();
         }
         context.signal().capacityFreed();
         settled.forEach(
                 ending -> reporter.report(ending, outcomes.get(ending.job().id())));
+    }
+
+    private void end(List<Job> jobs) {
+        localQueue.settled(jobs).forEach(queue -> toFree.put(queue.id(), queue));
     }
 
     private void forget(List<Ending> endings) {

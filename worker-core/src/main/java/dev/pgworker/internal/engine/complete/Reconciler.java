@@ -23,7 +23,6 @@ import dev.pgworker.internal.engine.claim.ClaimTracker;
 import dev.pgworker.internal.engine.queue.LocalQueue;
 import dev.pgworker.internal.engine.run.JobExecutor;
 import dev.pgworker.internal.failure.DatabaseFailure;
-import dev.pgworker.internal.failure.ErrorText;
 import dev.pgworker.internal.lifecycle.PeriodicService;
 import dev.pgworker.internal.lifecycle.WorkSignal;
 import dev.pgworker.internal.store.Claim;
@@ -289,7 +288,10 @@ public final class Reconciler extends PeriodicService implements WorkSignal.Rece
             log.warn("{} is no longer held by this worker; it is not started", job);
             context.events().publish(new WorkerEvent.JobLost(context.workerId(), job));
         }
-        localQueue.settled(removed);
+        List<HeldQueue> over = localQueue.settled(removed);
+        if (!over.isEmpty()) {
+            tracker.doubt();
+        }
     }
 
     private void renew() throws SQLException {
@@ -321,14 +323,13 @@ public final class Reconciler extends PeriodicService implements WorkSignal.Rece
         long begin = System.nanoTime();
         boolean afterDoubt = begin - nextLookAt() >= 0;
         long doubtsBefore = tracker.doubts();
-        Throwable why = tracker.takeUnreadable();
         long took = 0;
         boolean compared;
         try {
             List<HeldJob> held = holdings.held(LOOK_LIMIT);
             List<HeldQueue> queues = holdings.heldQueues(LOOK_LIMIT);
             took = System.nanoTime() - begin;
-            compared = giveBackUnknown(held, queues, why);
+            compared = giveBackUnknown(held, queues);
         } finally {
             long rest = Math.min(SHARE * took, LONGEST_INTERVAL.toNanos());
             lookAt = System.nanoTime() + Math.max(interval.toNanos(), rest);
@@ -346,13 +347,13 @@ public final class Reconciler extends PeriodicService implements WorkSignal.Rece
     }
 
     /** Returns false if it could not be found out, because a statement has not ended that may bring what is unknown. */
-    private boolean giveBackUnknown(List<HeldJob> held, List<HeldQueue> queues, @Nullable Throwable why)
+    private boolean giveBackUnknown(List<HeldJob> held, List<HeldQueue> queues)
             throws SQLException, InterruptedException {
         refused.retainAll(held.stream().map(HeldJob::claim).toList());
         List<HeldJob> unknown = new ArrayList<>(held);
         unknown.removeIf(this::isKnown);
         List<HeldQueue> unknownQueues = new ArrayList<>(queues);
-        unknownQueues.removeIf(queue -> localQueue.containsQueue(queue.name()));
+        unknownQueues.removeIf(queue -> localQueue.containsQueue(queue.id()));
         if (unknown.isEmpty() && unknownQueues.isEmpty()) {
             return true;
         }
@@ -360,10 +361,11 @@ public final class Reconciler extends PeriodicService implements WorkSignal.Rece
             return false;
         }
         unknown.removeIf(this::isKnown);
-        int jobs = unknown.isEmpty() ? 0 : giveBack(unknown, unknown.size() == 1 ? why : null);
-        unknownQueues.removeIf(queue -> localQueue.containsQueue(queue.name()));
+        int jobs = unknown.isEmpty() ? 0 : giveBack(unknown);
+        unknownQueues.removeIf(queue -> localQueue.containsQueue(queue.id()));
         if (!unknownQueues.isEmpty()) {
-            outcomes.free(unknownQueues);
+            Set<Integer> left = outcomes.free(unknownQueues);
+            unknownQueues.removeIf(queue -> left.contains(queue.id()));
         }
         if (jobs > 0 || !unknownQueues.isEmpty()) {
             reconciled.addAndGet(jobs);
@@ -379,8 +381,7 @@ public final class Reconciler extends PeriodicService implements WorkSignal.Rece
 
     /** A lock that has been renewed is known by its first time. */
     private boolean isKnown(HeldJob held) {
-        return localQueue.contains(held.claim())
-                || localQueue.holds(held.claim().jobId(), held.claim().lockedAt());
+        return localQueue.claimOf(held.claim().jobId(), held.claim().lockedAt()) != null;
     }
 
     /** Waits until the statements have ended that had begun by then; returns whether they have. */
@@ -395,38 +396,17 @@ public final class Reconciler extends PeriodicService implements WorkSignal.Rece
         return true;
     }
 
-    private int giveBack(List<HeldJob> unknown, @Nullable Throwable why) throws SQLException {
-        List<Release> releases = new ArrayList<>();
-        List<Long> goingOn = new ArrayList<>();
-        for (HeldJob held : unknown) {
-            releases.add(
-                    why == null
-                            ? new Release(held.claim(), held.key(), null, ReleaseAction.BACK, null, null, null)
-                            : new Release(
-                                    held.claim(),
-                                    held.key(),
-                                    null,
-                                    ReleaseAction.RETRY,
-                                    null,
-                                    ErrorText.ascii("The job could not be read: " + ErrorText.headline(why)),
-                                    null));
-            if (localQueue.containsQueue(held.queueName())) {
-                goingOn.add(held.claim().jobId());
-            }
-        }
-        int released = release(releases, goingOn);
-        if (!goingOn.isEmpty()) {
-            // Queues that were left locked for jobs here, which may have ended meanwhile.
-            tracker.doubt();
-        }
-        return released;
+    private int giveBack(List<HeldJob> unknown) throws SQLException {
+        return release(unknown.stream()
+                .map(held -> new Release(held.claim(), held.key(), null, ReleaseAction.BACK, null, null, null))
+                .toList());
     }
 
     /** Gives jobs back together, or one by one where that is refused; returns how many it has given back. */
-    private int release(List<Release> releases, List<Long> goingOn) throws SQLException {
+    private int release(List<Release> releases) throws SQLException {
         Map<Long, WriteResult> written = new HashMap<>();
         try {
-            written.putAll(releaseUndisturbed(releases, goingOn));
+            written.putAll(releaseUndisturbed(releases));
             releases.forEach(release -> refused.remove(release.claim()));
         } catch (SQLException e) {
             if (DatabaseFailure.of(e) == DatabaseFailure.OUTAGE && !DatabaseFailure.isAnswer(e)) {
@@ -437,7 +417,7 @@ public final class Reconciler extends PeriodicService implements WorkSignal.Rece
             }
             int released = 0;
             for (Release release : releases) {
-                released += release(List.of(release), goingOn);
+                released += release(List.of(release));
             }
             return released;
         }
@@ -446,10 +426,10 @@ public final class Reconciler extends PeriodicService implements WorkSignal.Rece
     }
 
     /** Once more where something was in the way that may be gone. */
-    private Map<Long, WriteResult> releaseUndisturbed(List<Release> releases, List<Long> goingOn) throws SQLException {
+    private Map<Long, WriteResult> releaseUndisturbed(List<Release> releases) throws SQLException {
         for (int attempt = 1; ; attempt++) {
             try {
-                return outcomes.release(releases, goingOn, RenewedLocks.UNCHANGED, null);
+                return outcomes.release(releases, RenewedLocks.UNCHANGED, Map.of());
             } catch (SQLException e) {
                 DatabaseFailure kind = DatabaseFailure.of(e);
                 boolean disturbed = kind == DatabaseFailure.CONFLICT || kind == DatabaseFailure.CANCELLED;
@@ -481,7 +461,7 @@ public final class Reconciler extends PeriodicService implements WorkSignal.Rece
                 return false;
             }
             long doubtsBefore = tracker.doubts();
-            if (!giveBackUnknown(holdings.held(limit), holdings.heldQueues(limit), null)) {
+            if (!giveBackUnknown(holdings.held(limit), holdings.heldQueues(limit))) {
                 return false;
             }
             tracker.settled(doubtsBefore);

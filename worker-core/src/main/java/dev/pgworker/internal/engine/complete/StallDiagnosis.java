@@ -6,20 +6,20 @@ import java.time.Duration;
 
 import org.jspecify.annotations.Nullable;
 
-import dev.pgworker.internal.engine.claim.ClaimPlanner;
-import dev.pgworker.internal.engine.claim.FetchLoop;
+import dev.pgworker.internal.engine.claim.ClaimLoop;
+import dev.pgworker.internal.engine.claim.Claims;
 import dev.pgworker.internal.engine.queue.LocalQueue;
 import dev.pgworker.internal.engine.run.Ownership;
 import dev.pgworker.internal.failure.ErrorText;
-import dev.pgworker.internal.store.DueStore;
+import dev.pgworker.internal.store.ClaimStore;
 
 /** Finds out why no job starts although a handler is free. Called on {@code worker-reconcile}. */
 public final class StallDiagnosis {
 
     private final Ownership ownership;
     private final LocalQueue localQueue;
-    private final ClaimPlanner planner;
-    private final FetchLoop fetchLoop;
+    private final Claims claims;
+    private final ClaimLoop claimLoop;
     private final JobCompleter completer;
     private final Questions questions;
 
@@ -32,20 +32,20 @@ public final class StallDiagnosis {
      * @param besideThePool asks on a connection of its own; null if there is nowhere to have it from
      * @param stallAfter how long a due job may wait for a free handler before that counts as a fault
      */
-    public record Questions(DueStore store, @Nullable DueStore besideThePool, Duration stallAfter) {}
+    public record Questions(ClaimStore store, @Nullable ClaimStore besideThePool, Duration stallAfter) {}
 
     /** Creates the diagnosis for one worker. */
     public StallDiagnosis(
             Ownership ownership,
             LocalQueue localQueue,
-            ClaimPlanner planner,
-            FetchLoop fetchLoop,
+            Claims claims,
+            ClaimLoop claimLoop,
             JobCompleter completer,
             Questions questions) {
         this.ownership = ownership;
         this.localQueue = localQueue;
-        this.planner = planner;
-        this.fetchLoop = fetchLoop;
+        this.claims = claims;
+        this.claimLoop = claimLoop;
         this.completer = completer;
         this.questions = questions;
     }
@@ -82,13 +82,13 @@ public final class StallDiagnosis {
                 return whyThePoolIsToBlame(e, longEnough);
             }
         }
-        String obstacle = fetchLoop.obstacle() == null ? completer.obstacle() : fetchLoop.obstacle();
+        String obstacle = claimLoop.obstacle() == null ? completer.obstacle() : claimLoop.obstacle();
         LocalQueue.Load load = localQueue.load();
         if (obstacle != null) {
             return obstacle;
         }
         if (load.waiting() + load.unwritten() == 0) {
-            String refusal = planner.refusal();
+            String refusal = claims.refusal();
             return refusal == null
                     ? "they cannot be claimed: another transaction holds their rows, or the database refuses to change them"
                     : "job " + refusal;
@@ -100,16 +100,16 @@ public final class StallDiagnosis {
     /** A pool has given no connection: the application may have all of them in use, though the database can be used. */
     private @Nullable String whyThePoolIsToBlame(SQLTransientConnectionException failure, Duration longEnough)
             throws SQLException {
-        DueStore beside = questions.besideThePool();
+        ClaimStore beside = questions.besideThePool();
         if (beside == null) {
             throw failure;
         }
         return jobsWait(longEnough, beside) ? ErrorText.headline(failure) : null;
     }
 
-    private boolean jobsWait(Duration longEnough, DueStore asked) throws SQLException {
+    private boolean jobsWait(Duration longEnough, ClaimStore asked) throws SQLException {
         long begin = System.nanoTime();
-        boolean wait = planner.jobsWait(longEnough, asked);
+        boolean wait = claims.jobsWait(longEnough, asked);
         answerNanos = System.nanoTime() - begin;
         return wait;
     }

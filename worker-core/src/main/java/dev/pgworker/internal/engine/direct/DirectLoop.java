@@ -16,6 +16,7 @@ import dev.pgworker.internal.engine.claim.DirectTasks;
 import dev.pgworker.internal.engine.claim.ForbiddenFlagsException;
 import dev.pgworker.internal.failure.DatabaseFailure;
 import dev.pgworker.internal.lifecycle.BackgroundService;
+import dev.pgworker.internal.store.ClaimRequest;
 import dev.pgworker.internal.store.DirectStore;
 import dev.pgworker.internal.store.DirectStore.Floor;
 import dev.pgworker.internal.store.DirectStore.Request;
@@ -229,7 +230,6 @@ final class DirectLoop extends BackgroundService {
     }
 
     private void batch() throws SQLException, InterruptedException {
-        long begin = System.nanoTime();
         Collection<String> forbidden = permission.flags().get();
         shield(true);
         Ran ran;
@@ -240,7 +240,7 @@ final class DirectLoop extends BackgroundService {
         }
         switch (ran) {
             case STALLED -> rest(rest.hasRoom() ? STALLED_NANOS : FULL_NANOS);
-            case ALL -> lookAhead(begin);
+            case ALL -> lookAhead();
             case MAY_HAVE_MORE -> {}
         }
     }
@@ -303,7 +303,7 @@ final class DirectLoop extends BackgroundService {
     }
 
     /** What falls due next is not asked often while the answer takes long. */
-    private void lookAhead(long since) throws SQLException {
+    private void lookAhead() throws SQLException {
         long begin = System.nanoTime();
         mayHaveDue = false;
         if (begin - dueLookAt < 0) {
@@ -312,7 +312,9 @@ final class DirectLoop extends BackgroundService {
         }
         Duration untilDue;
         try {
-            untilDue = store.due().nextDue(tasks, Duration.ofNanos(begin - since), null);
+            untilDue = store.claims()
+                    .look(ClaimRequest.of(tasks, List.of()), null, null)
+                    .untilNext();
         } catch (SQLException e) {
             mayHaveDue = true;
             throw e;

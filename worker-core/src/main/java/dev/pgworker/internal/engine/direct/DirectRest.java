@@ -2,14 +2,12 @@ package dev.pgworker.internal.engine.direct;
 
 import java.sql.SQLException;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.TreeMap;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import org.jspecify.annotations.Nullable;
@@ -18,14 +16,10 @@ import dev.pgworker.internal.engine.claim.ClaimTracker;
 import dev.pgworker.internal.engine.claim.ServedTasks;
 import dev.pgworker.internal.engine.queue.LocalQueue;
 import dev.pgworker.internal.engine.run.JobExecutor;
-import dev.pgworker.internal.store.Chain;
 import dev.pgworker.internal.store.Claim;
 import dev.pgworker.internal.store.ClaimRequest;
-import dev.pgworker.internal.store.ClaimStart;
 import dev.pgworker.internal.store.ClaimStore;
 import dev.pgworker.internal.store.Claimed;
-import dev.pgworker.internal.store.IndexPosition;
-import dev.pgworker.internal.store.QueueFront;
 import dev.pgworker.internal.store.TaskIds;
 import dev.pgworker.job.Job;
 
@@ -43,9 +37,6 @@ final class DirectRest {
 
     /** Whoever holds a suspect for longer, or has removed it, is left alone with it. */
     private static final long PATIENCE_NANOS = Duration.ofSeconds(10).toNanos();
-
-    /** Of jobs without a queue only those asked for are looked at. */
-    private static final TreeMap<Integer, IndexPosition> NOWHERE = new TreeMap<>();
 
     private final ServedTasks tasks;
     private final ClaimStore store;
@@ -108,7 +99,7 @@ final class DirectRest {
 
     /**
      * Claims what there is room for. Holds no lock while it asks the database: another chain, which asks what is left, may hold
-     * the rows. Looks for all tasks of the worker, so that jobs of queues that come first keep their order.
+     * the rows.
      */
     void claim(Collection<String> forbidden) throws SQLException {
         TaskIds served = tasks.ordinary();
@@ -118,7 +109,7 @@ final class DirectRest {
         }
         List<Long> some = some(room);
         if (!some.isEmpty()) {
-            room -= claim(served, room, forbidden, some).size();
+            room -= claim(served, forbidden, some).size();
             claimed(some);
         }
         boolean none = true;
@@ -129,9 +120,8 @@ final class DirectRest {
             }
             Claim claim = null;
             try {
-                for (Job job : claim(served, 1, forbidden, List.of(suspect)).jobs()) {
-                    // A job in a queue may have come first.
-                    claim = job.id() == suspect ? Claim.of(job) : null;
+                for (Job job : claim(served, forbidden, List.of(suspect)).readable()) {
+                    claim = Claim.of(job);
                     none = false;
                 }
             } finally {
@@ -174,20 +164,9 @@ final class DirectRest {
         }
     }
 
-    private Claimed claim(TaskIds served, int wanted, Collection<String> forbidden, List<Long> strays)
-            throws SQLException {
-        ClaimStart start = new ClaimStart(NOWHERE, new ArrayList<>(strays));
+    private Claimed claim(TaskIds served, Collection<String> forbidden, List<Long> some) throws SQLException {
         return tracker.during(() -> {
-            Claimed claimed = store.claim(
-                    served,
-                    new ClaimRequest(
-                            wanted,
-                            localQueue.freeBytes(),
-                            forbidden,
-                            localQueue::runOf,
-                            QueueFront.UNKNOWN,
-                            start,
-                            Chain.WHOLE));
+            Claimed claimed = store.claimIds(ClaimRequest.of(served, forbidden), some);
             executor.submit(claimed);
             return claimed;
         });

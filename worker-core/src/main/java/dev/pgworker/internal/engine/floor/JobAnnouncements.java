@@ -3,16 +3,19 @@ package dev.pgworker.internal.engine.floor;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Consumer;
 
 import org.jspecify.annotations.Nullable;
 import tools.jackson.core.JacksonException;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
+import dev.pgworker.internal.store.Floor.Kind;
+
 /**
  * What notifications of jobs say: that of the schema's functions tells when the first job is due and which priorities the jobs
  * have, and that of one job that is due, or of jobs that a limit has kept waiting, which ones they are. Anybody may send anything, and
- * believing it costs a scan or a look at some rows; peers say nothing of the kind.
+ * believing it costs a look; peers say nothing of the kind. Thread-safe.
  */
 public final class JobAnnouncements {
 
@@ -24,19 +27,25 @@ public final class JobAnnouncements {
     /** PostgreSQL sends no longer ones. */
     private static final int LONGEST = 8_000;
 
-    private final ClaimFloor floor;
-    private final QueueFloors queueFloors;
+    private final Floors floors;
+    private final Runnable onUnknown;
+    private final Consumer<List<Long>> onNamed;
 
-    /** Creates announcements that lower these floors. */
-    public JobAnnouncements(ClaimFloor floor, QueueFloors queueFloors) {
-        this.floor = floor;
-        this.queueFloors = queueFloors;
+    /**
+     * Creates announcements that lower these floors.
+     *
+     * @param onUnknown called when jobs have come to lie nobody says where
+     * @param onNamed called with the ids of jobs that lie where they were before a limit kept them waiting
+     */
+    public JobAnnouncements(Floors floors, Runnable onUnknown, Consumer<List<Long>> onNamed) {
+        this.floors = floors;
+        this.onUnknown = onUnknown;
+        this.onNamed = onNamed;
     }
 
-    /** Says that announcements may have been missed. May be called from any thread, as the other method. */
+    /** Says that announcements may have been missed. */
     public void missed() {
-        floor.forget();
-        queueFloors.forget();
+        floors.forget();
     }
 
     /**
@@ -47,46 +56,32 @@ public final class JobAnnouncements {
      */
     public @Nullable Long made(String text) {
         JsonNode said = read(text);
-        if (said == null) {
-            queueFloors.announced(null, null);
-            floor.announced(null, null, List.of());
+        List<Integer> priorities = said == null ? null : priorities(said.path("p"));
+        List<Long> ids = said == null ? List.of() : ids(said.path("ids"));
+        if (!ids.isEmpty()) {
+            onNamed.accept(ids);
             return null;
-        }
-        if (said.path("p").isNull()) {
-            // Jobs are back where they were before, wherever that is.
-            queueFloors.forget();
+        } else if (said == null || priorities == null) {
+            onUnknown.run();
+            return null;
         }
         JsonNode at = said.path("at");
         // The server has rounded to the millisecond.
         Instant earliest = at.isIntegralNumber() && at.canConvertToLong()
                 ? Instant.ofEpochMilli(at.longValue()).minusMillis(1)
                 : null;
-        List<Integer> priorities = priorities(said.path("p"));
-        queueFloors.announced(earliest, priorities);
-        floor.announced(
-                earliest,
-                said.path("q").asBoolean(false) && priorities != null ? List.of() : priorities,
-                ids(said.path("ids")));
-        return onlyJob(said);
-    }
-
-    private static @Nullable Long onlyJob(JsonNode said) {
+        boolean onlyQueued = said.path("q").asBoolean(false);
+        for (int priority : priorities) {
+            floors.announced(new Kind(true, priority), earliest);
+            if (!onlyQueued) {
+                floors.announced(new Kind(false, priority), earliest);
+            }
+        }
         JsonNode id = said.path("id");
         JsonNode count = said.path("count");
         return id.isIntegralNumber() && id.canConvertToLong() && count.isInt() && count.intValue() == 1
                 ? id.longValue()
                 : null;
-    }
-
-    private static List<Long> ids(JsonNode said) {
-        List<Long> ids = new ArrayList<>(said.size());
-        for (JsonNode id : said) {
-            if (!id.isIntegralNumber() || !id.canConvertToLong()) {
-                return List.of();
-            }
-            ids.add(id.longValue());
-        }
-        return ids;
     }
 
     private static @Nullable JsonNode read(String text) {
@@ -98,6 +93,17 @@ public final class JobAnnouncements {
         } catch (JacksonException e) {
             return null;
         }
+    }
+
+    private static List<Long> ids(JsonNode said) {
+        List<Long> ids = new ArrayList<>(said.size());
+        for (JsonNode id : said) {
+            if (!id.isIntegralNumber() || !id.canConvertToLong()) {
+                return List.of();
+            }
+            ids.add(id.longValue());
+        }
+        return ids;
     }
 
     private static @Nullable List<Integer> priorities(JsonNode said) {

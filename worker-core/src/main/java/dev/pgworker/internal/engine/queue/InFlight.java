@@ -12,6 +12,7 @@ import java.util.concurrent.TimeUnit;
 
 import org.jspecify.annotations.Nullable;
 
+import dev.pgworker.internal.engine.queue.Unit.LocalJob;
 import dev.pgworker.internal.store.Claim;
 import dev.pgworker.internal.store.RowLock;
 import dev.pgworker.job.Job;
@@ -27,6 +28,8 @@ final class InFlight {
     /** The size of the payloads, in characters. */
     private long payloadChars;
 
+    private long settledInTotal;
+
     void add(LocalJob local) {
         unsettled.put(Claim.of(local.job), local);
         payloadChars += local.job.payload().length();
@@ -36,25 +39,31 @@ final class InFlight {
     @Nullable LocalJob remove(Job job) {
         LocalJob local = unsettled.remove(Claim.of(job));
         if (local != null) {
-            payloadChars -= job.payload().length();
+            payloadChars -= local.job.payload().length();
+            settledInTotal++;
         }
         return local;
+    }
+
+    void setPayload(LocalJob local, String payload) {
+        local.job = local.job.withPayload(payload);
+        payloadChars += payload.length();
+    }
+
+    long settledInTotal() {
+        return settledInTotal;
+    }
+
+    void settledElsewhere(int jobs) {
+        settledInTotal += jobs;
     }
 
     int size() {
         return unsettled.size();
     }
 
-    boolean isEmpty() {
-        return unsettled.isEmpty();
-    }
-
     long payloadChars() {
         return payloadChars;
-    }
-
-    boolean contains(Claim claim) {
-        return unsettled.containsKey(claim);
     }
 
     @Nullable LocalJob get(Claim claim) {
@@ -82,11 +91,6 @@ final class InFlight {
         return local == null ? null : local.lock;
     }
 
-    /** Returns whether the lock of a claim has, or may have, been renewed to this time. */
-    boolean isRenewedTo(long jobId, Instant lockedAt) {
-        return renewedTo(jobId, lockedAt) != null;
-    }
-
     /** Returns the claim whose lock has, or may have, been renewed to this time; null if there is none. */
     @Nullable Claim renewedTo(long jobId, Instant lockedAt) {
         return unsettled.values().stream()
@@ -111,6 +115,16 @@ final class InFlight {
             }
         });
         return claims;
+    }
+
+    /** As {@link LocalQueue#hasPendingLock}. */
+    boolean takePending(Claim claim) {
+        LocalJob local = unsettled.get(claim);
+        if (local == null || local.lock == null || local.lock.pending() == null) {
+            return false;
+        }
+        local.lock = new RowLock(local.lock.pending(), null);
+        return true;
     }
 
     /** As {@link LocalQueue#renewed}. */

@@ -16,11 +16,14 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import org.jspecify.annotations.Nullable;
 
 import dev.pgworker.internal.engine.HeldBack;
-import dev.pgworker.internal.engine.queue.LocalJob.Stage;
-import dev.pgworker.internal.engine.queue.QueueLanes.Lane;
 import dev.pgworker.internal.engine.queue.RunnerSlots.Runner;
+import dev.pgworker.internal.engine.queue.Unit.LocalJob;
+import dev.pgworker.internal.engine.queue.Unit.LocalJob.Stage;
 import dev.pgworker.internal.store.Claim;
-import dev.pgworker.internal.store.LanePlan;
+import dev.pgworker.internal.store.Claimed;
+import dev.pgworker.internal.store.ClaimedJob;
+import dev.pgworker.internal.store.HeldClaim;
+import dev.pgworker.internal.store.HeldQueue;
 import dev.pgworker.internal.store.RenewedLocks;
 import dev.pgworker.internal.store.RowLock;
 import dev.pgworker.job.Job;
@@ -30,18 +33,14 @@ import dev.pgworker.job.Job;
  * in the order in which they are to start, those that run, and those whose outcome is not written yet.
  *
  * <p>Jobs are claimed ahead of free handlers as far as handlers are measured to be fast, so that slow ones leave jobs to
- * other workers and to more urgent ones. Of a named queue one job at a time is runnable or runs; the others that are here
- * wait for it, and take no room from anybody. A job that has waited too long is not started but given back, together with
- * those behind it in its queue: the database may have decided that this worker is dead, and a slow job of a queue keeps
- * others from running what it holds up here.
+ * other workers and to more urgent ones. A {@link Unit} has one handler: a job, or those of a named queue that were claimed together. What
+ * has waited too long is not started but given back, together with those behind it in its queue: the database may have
+ * decided that this worker is dead.
  *
- * <p>Thread-safe. One lock, that of this object, guards all of it: the ready jobs, the {@link QueueLanes}, what is
- * {@link InFlight}, and the {@link RunnerSlots}. Nothing is called under the lock that takes another one or waits.
+ * <p>Thread-safe. One lock, that of this object, guards all of it, what is {@link InFlight} and the {@link RunnerSlots} included. Nothing is
+ * called under the lock that takes another one or waits.
  */
 public final class LocalQueue implements RenewedLocks {
-
-    /** After so many slow jobs of a queue in a row, or a run of fast ones, other due jobs get their turn. */
-    private static final int LONGEST_TENURE = 100;
 
     /** The payloads that may be here, unless a single job or the number of handlers needs more: a share of the heap. */
     private static final long MOST_BYTES =
@@ -50,23 +49,34 @@ public final class LocalQueue implements RenewedLocks {
     /** For so long after one of a task with a limit of starts has come, no jobs are claimed ahead. */
     private static final long NONE_AHEAD_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-    private final int concurrency;
-    private final int size;
-    private final int longestRun;
-    private final long timeToLiveNanos;
+    /** How many jobs a claim takes of each queue at least, if they are fast. */
+    private static final int LEAST_SHARE = 12;
 
+    /**
+     * How many jobs may be here.
+     *
+     * @param concurrency how many run at the same time
+     * @param ahead how many may wait for a handler besides
+     * @param timeToLive how long a job may wait
+     * @param longestRun how many of a named queue are claimed together
+     */
+    public record Limits(int concurrency, int ahead, Duration timeToLive, int longestRun) {}
+
+    private final Limits limits;
     private final HeldBack held;
+    private final FreedQueues freedQueues;
 
     /** Called, holding no lock of this, when there is room again or jobs are to be given back. */
     private final Runnable onChange;
 
-    @GuardedBy("this") private final PriorityQueue<LocalJob> ready = new PriorityQueue<>(LocalJob::compareStart);
-
-    @GuardedBy("this") private final QueueLanes lanes = new QueueLanes();
+    @GuardedBy("this") private final PriorityQueue<Unit> ready = new PriorityQueue<>();
 
     @GuardedBy("this") private final InFlight inFlight = new InFlight();
 
     @GuardedBy("this") private final RunnerSlots slots;
+
+    /** Jobs that wait for a handler: those of the ready units, and behind those that run. */
+    @GuardedBy("this") private int waiting;
 
     /** Set once a lock is renewed, so that the usual case needs no lock. */
     private volatile boolean anyRenewed;
@@ -82,14 +92,11 @@ public final class LocalQueue implements RenewedLocks {
 
     @GuardedBy("this") private boolean mayExpire;
 
-    @GuardedBy("this") private final ThroughputEstimate throughput = new ThroughputEstimate();
+    @GuardedBy("this") private final Pace pace = new Pace();
 
-    @GuardedBy("this") private final Map<String, ThroughputEstimate> throughputOfTask = new HashMap<>();
+    @GuardedBy("this") private final Map<String, Pace> paceOfTask = new HashMap<>();
 
-    /** Whether the database holds due jobs for which there is no room. */
-    @GuardedBy("this") private boolean othersWait;
-
-    @GuardedBy("this") private long settledInTotal;
+    @GuardedBy("this") private int share = LEAST_SHARE;
 
     @GuardedBy("this") private boolean closed;
 
@@ -105,22 +112,15 @@ public final class LocalQueue implements RenewedLocks {
     /**
      * Creates an empty queue.
      *
-     * @param concurrency how many jobs run at the same time
-     * @param size how many jobs may wait for a handler besides
-     * @param timeToLive how long a job may wait
-     * @param longestRun how many jobs of a named queue may be here at the same time
      * @param held what is not to be started
      * @param onChange called, on any thread, when there is room again or jobs are to be given back; must return soon
      */
-    public LocalQueue(
-            int concurrency, int size, Duration timeToLive, int longestRun, HeldBack held, Runnable onChange) {
-        this.concurrency = concurrency;
-        this.size = size;
-        this.longestRun = longestRun;
+    public LocalQueue(Limits limits, HeldBack held, FreedQueues freedQueues, Runnable onChange) {
+        this.limits = limits;
         this.held = held;
+        this.freedQueues = freedQueues;
         this.onChange = onChange;
-        timeToLiveNanos = timeToLive.toNanos();
-        slots = new RunnerSlots(concurrency);
+        slots = new RunnerSlots(limits.concurrency);
     }
 
     // What may be claimed
@@ -128,29 +128,19 @@ public final class LocalQueue implements RenewedLocks {
     /** Returns how many jobs may be claimed; 0 while enough jobs wait, so that claims are not small. */
     public synchronized int free() {
         int ahead = ahead();
-        if (closed || (ahead > 0 && ready.size() > ahead / 2)) {
+        int free = Math.max(0, limits.concurrency - slots.running());
+        if (closed || inFlight.size() > 4 * (limits.concurrency + ahead)) {
             return 0;
+        } else if (ready.isEmpty() && reserved == 0 && free > 0) {
+            return Math.max(free, free + ahead - waiting);
         }
-        // A claim that hangs, with room from a time when more was allowed, must not keep the other chain from claiming.
-        int others = Math.min(reserved, (concurrency + ahead) / 2);
-        int mayStart = concurrency + ahead - slots.running() - ready.size() - others;
-        int mayBeUnwritten = 2 * (concurrency + ahead) - (inFlight.size() - lanes.behind()) - others;
-        return Math.max(0, Math.min(mayStart, mayBeUnwritten));
+        int room = free + ahead - waiting - reserved;
+        return (waiting + reserved) * 2 > ahead + free ? 0 : Math.max(0, room);
     }
 
-    /**
-     * Keeps room for a claim until {@link #unreserve}.
-     *
-     * @param chains between so many claims at a time the room is divided
-     * @return for how many jobs, as {@link #free}
-     */
-    public synchronized int reserve(int chains) {
+    /** Keeps room for a claim until {@link #unreserve}; returns for how many jobs, as {@link #free}. */
+    public synchronized int reserve() {
         int room = free();
-        if (chains > 1) {
-            int share = Math.max(1, (concurrency + ahead()) / chains);
-            // A small claim costs nearly as much as a large one.
-            room = room < share / 2 ? 0 : Math.min(room, share);
-        }
         reserved += room;
         return room;
     }
@@ -162,68 +152,46 @@ public final class LocalQueue implements RenewedLocks {
 
     @GuardedBy("this") private int ahead() {
         boolean rated = ratedAt != null && System.nanoTime() - ratedAt < NONE_AHEAD_NANOS;
-        return rated || inFlight.payloadChars() >= MOST_BYTES ? 0 : throughput.jobs(concurrency, size);
+        return rated || inFlight.payloadChars() >= MOST_BYTES
+                ? 0
+                : pace.jobs(limits.concurrency, Pace.AHEAD_NANOS, limits.ahead);
     }
 
-    /** Returns how many bytes the payloads of the next claim may have; it may bring one job whatever its size. */
-    public synchronized long freeBytes() {
-        return Math.max(1, MOST_BYTES - inFlight.payloadChars());
+    /** Returns how many jobs of a queue to claim together if the first is of this task, in a claim of so many. */
+    public synchronized int runOf(String taskIdentifier, int wanted) {
+        Pace ofTask = paceOfTask.get(taskIdentifier);
+        if (ofTask == null) {
+            return 1;
+        }
+        int handlers = Math.max(1, limits.concurrency - slots.running() - ready.size());
+        int run = ofTask.jobs(1, Pace.RUN_NANOS, limits.longestRun);
+        return Math.max(1, Math.min(run, (wanted + handlers - 1) / handlers));
     }
 
-    /** Returns how many jobs of a queue to claim together if the first is of this task. */
-    public synchronized int runOf(String taskIdentifier) {
-        ThroughputEstimate ofTask = throughputOfTask.get(taskIdentifier);
-        return ofTask == null ? 1 : Math.max(1, ofTask.jobs(1, longestRun));
+    /** Returns how many jobs of a queue a claim takes at most, as long as other queues have jobs. */
+    public synchronized int share() {
+        return share;
     }
 
-    /** Says whether the database holds due jobs for which there is no room: queues then end after a while. */
-    public synchronized void othersWait(boolean wait) {
-        othersWait = wait;
-    }
-
-    /**
-     * Says what a write of these jobs' outcomes does with their queues: a queue goes on if more of its jobs are here, and
-     * as many more are claimed as handlers of that task finish within a moment, but at least one if none is here. A queue
-     * that has had many jobs in a row ends if others wait.
-     */
-    public synchronized LanePlan plan(List<Job> written) {
-        Map<String, Integer> counts = new HashMap<>();
-        for (Job job : written) {
-            if (job.queueName() != null) {
-                counts.merge(job.queueName(), 1, Integer::sum);
+    /** Learns from a claim whether shares of that size fill claims: with a few long queues more is taken of each. */
+    public synchronized void claimed(Claimed claimed, boolean full) {
+        int queued = 0;
+        Set<Integer> queues = new HashSet<>();
+        for (ClaimedJob one : claimed.jobs()) {
+            if (one.queueId() != 0) {
+                queued++;
+                queues.add(one.queueId());
             }
         }
-        if (counts.isEmpty()) {
-            return LanePlan.NONE;
+        if (queued == 0) {
+            return;
         }
-        int room = concurrency + size + longestRun - slots.running() - ready.size() - lanes.behind();
-        Set<String> planned = new HashSet<>();
-        List<Integer> aheads = new ArrayList<>(written.size());
-        List<Long> goingOn = new ArrayList<>();
-        for (Job job : written) {
-            int ahead = 0;
-            Lane lane = lanes.of(job);
-            if (lane != null) {
-                int others = lane.unsettled - counts.getOrDefault(job.queueName(), 0);
-                if (others > 0) {
-                    goingOn.add(job.id());
-                }
-                if (!closed && lane.expired == 0 && planned.add(job.queueName())) {
-                    ahead = toClaim(lane, job, others, room);
-                }
-            }
-            aheads.add(ahead);
-            room -= ahead;
+        queues.forEach(freedQueues::claimed);
+        if (full) {
+            share = Math.max(LEAST_SHARE, share / 2);
+        } else if (queued >= share * queues.size()) {
+            share = Math.min(limits.longestRun, share * 2);
         }
-        return new LanePlan(aheads, goingOn);
-    }
-
-    @GuardedBy("this") private int toClaim(Lane lane, Job job, int others, int room) {
-        int run = runOf(job.taskIdentifier());
-        if (othersWait && (run > 1 || lane.tenure >= LONGEST_TENURE)) {
-            return 0;
-        }
-        return Math.max(Math.min(run - others, room), others == 0 ? 1 : 0);
     }
 
     // Jobs come in
@@ -233,7 +201,7 @@ public final class LocalQueue implements RenewedLocks {
      *
      * @return the runners to start, or null if the queue is closed and the jobs are to be given back
      */
-    public @Nullable List<Runner> add(List<Job> jobs) {
+    public @Nullable List<Runner> add(List<ClaimedJob> jobs) {
         boolean newlyExpired;
         List<Runner> toStart;
         synchronized (this) {
@@ -249,49 +217,43 @@ public final class LocalQueue implements RenewedLocks {
     }
 
     /** Takes claimed jobs in that are not to run: what becomes of them is decided already. */
-    public synchronized void addEnded(Collection<Job> jobs) {
+    public synchronized void addEnded(Collection<ClaimedJob> jobs) {
         takeIn(jobs, false);
     }
 
-    @GuardedBy("this") private void takeIn(Collection<Job> jobs, boolean toStart) {
+    @GuardedBy("this") private void takeIn(Collection<ClaimedJob> jobs, boolean toStart) {
         long time = System.nanoTime();
-        for (Job job : jobs) {
-            LocalJob local = new LocalJob(job, time);
+        Map<Integer, Unit> runs = new HashMap<>();
+        List<Unit> units = new ArrayList<>(jobs.size());
+        for (ClaimedJob job : jobs) {
+            Unit unit = job.queueId() == 0 ? new Unit(job) : runs.computeIfAbsent(job.queueId(), id -> new Unit(job));
+            LocalJob local = new LocalJob(job, unit, time);
+            if (unit.unsettled++ == 0) {
+                units.add(unit);
+            }
             inFlight.add(local);
-            Lane lane = lanes.enter(job);
             if (toStart) {
-                put(local, lane);
+                if (held.holds(job.job())) {
+                    putAside(local);
+                } else {
+                    local.stage = Stage.WAITING;
+                    unit.waiting.add(local);
+                    waiting++;
+                    noteExpiry(local);
+                }
+                if (held.isRated(job.job())) {
+                    ratedAt = time;
+                }
             }
         }
+        units.forEach(this::makeReady);
     }
 
-    @GuardedBy("this") private void put(LocalJob local, @Nullable Lane lane) {
-        if ((lane != null && lane.expired > 0) || held.holds(local.job) || comesTooEarly(local)) {
-            putAside(local, lane);
+    @GuardedBy("this") private void makeReady(Unit unit) {
+        if (unit.waiting.isEmpty()) {
             return;
         }
-        local.stage = Stage.WAITING;
-        if (!mayExpire) {
-            mayExpire = true;
-            expiryAt = local.at + timeToLiveNanos;
-        }
-        addReady(lane == null ? local : lanes.wait(local, lane));
-    }
-
-    /** Where the period counts in which jobs start, those that are claimed ahead would start together later. */
-    @GuardedBy("this") private boolean comesTooEarly(LocalJob local) {
-        if (!held.isRated(local.job)) {
-            return false;
-        }
-        ratedAt = local.at;
-        return slots.running() + ready.size() >= concurrency;
-    }
-
-    @GuardedBy("this") private void addReady(@Nullable LocalJob local) {
-        if (local == null) {
-            return;
-        }
-        ready.add(local);
+        ready.add(unit);
         if (!anyStartable) {
             anyStartable = true;
             startableSince = System.nanoTime();
@@ -325,17 +287,21 @@ public final class LocalQueue implements RenewedLocks {
      */
     public @Nullable Job next(Runner runner, long nanos) {
         boolean worthALook;
-        Job next;
+        Job next = null;
         synchronized (this) {
             boolean noRoom = free() == 0;
             measure(runner, nanos);
-            end(runner);
+            Unit unit = slots.end(runner);
             boolean noneExpired = expired.isEmpty();
-            next = slots.contains(runner) ? poll() : null;
-            if (next == null) {
+            LocalJob local = slots.contains(runner) ? poll(unit) : null;
+            if (local == null) {
+                if (unit != null) {
+                    makeReady(unit);
+                }
                 signOff(runner);
             } else {
-                slots.start(runner, next);
+                next = local.job;
+                slots.start(runner, local);
                 anyStartable = !ready.isEmpty();
                 startableSince = System.nanoTime();
             }
@@ -348,33 +314,32 @@ public final class LocalQueue implements RenewedLocks {
     }
 
     @GuardedBy("this") private void measure(Runner runner, long nanos) {
-        Job job = runner.job();
-        if (job == null) {
+        LocalJob local = runner.job();
+        if (local == null) {
             return;
         }
-        throughput.ran(nanos);
-        if (job.queueName() != null) {
-            throughputOfTask
-                    .computeIfAbsent(job.taskIdentifier(), task -> new ThroughputEstimate())
+        pace.ran(nanos);
+        if (local.unit.queueId != 0) {
+            paceOfTask
+                    .computeIfAbsent(local.job.taskIdentifier(), task -> new Pace())
                     .ran(nanos);
         }
     }
 
-    @GuardedBy("this") private void end(Runner runner) {
-        Job ended = slots.end(runner);
-        if (ended != null) {
-            addReady(lanes.after(ended));
-        }
-    }
-
-    @GuardedBy("this") private @Nullable Job poll() {
+    /** Takes the next job of this unit, or of the first one that is ready. */
+    @GuardedBy("this") private @Nullable LocalJob poll(@Nullable Unit unit) {
         long time = System.nanoTime();
-        for (LocalJob local = ready.poll(); local != null; local = ready.poll()) {
-            if (time - local.at <= timeToLiveNanos) {
+        for (Unit current = unit == null || unit.waiting.isEmpty() ? ready.poll() : unit;
+                current != null;
+                current = ready.poll()) {
+            LocalJob local = current.waiting.element();
+            if (time - local.at <= limits.timeToLive.toNanos()) {
+                current.waiting.remove();
+                waiting--;
                 local.stage = Stage.TAKEN;
-                return local.job;
+                return local;
             }
-            expireReady(local);
+            expire(current);
         }
         return null;
     }
@@ -384,9 +349,12 @@ public final class LocalQueue implements RenewedLocks {
         return slots.contains(runner);
     }
 
-    /** Signs a runner off, if it is not, together with a job that it may have. */
+    /** Signs a runner off, if it is not, together with a job that it may have; those behind that are for another one. */
     public synchronized void signOff(Runner runner) {
-        end(runner);
+        Unit unit = slots.end(runner);
+        if (unit != null) {
+            makeReady(unit);
+        }
         if (slots.signOff(runner)) {
             notifyAll();
         }
@@ -435,52 +403,80 @@ public final class LocalQueue implements RenewedLocks {
         return true;
     }
 
+    // Payloads
+
+    /** Returns the claim of this job and those of some others that wait and have no payload yet; none if this one has. */
+    public synchronized List<Claim> withoutPayload(Job job, int most) {
+        LocalJob local = inFlight.get(Claim.of(job));
+        if (local == null || !ClaimedJob.lacksPayload(local.job)) {
+            return List.of();
+        }
+        List<Claim> claims = new ArrayList<>();
+        claims.add(Claim.of(job));
+        for (Unit unit : ready) {
+            for (LocalJob other : unit.waiting) {
+                if (claims.size() < most && ClaimedJob.lacksPayload(other.job)) {
+                    claims.add(Claim.of(other.job));
+                }
+            }
+            if (claims.size() >= most) {
+                break;
+            }
+        }
+        return claims;
+    }
+
+    /** Takes payloads in, by the ids of the jobs of these claims. */
+    public synchronized void setPayloads(List<Claim> claims, Map<Long, String> payloads) {
+        for (Claim claim : claims) {
+            LocalJob local = inFlight.get(claim);
+            String payload = payloads.get(claim.jobId());
+            if (local != null && payload != null && ClaimedJob.lacksPayload(local.job)) {
+                inFlight.setPayload(local, payload);
+            }
+        }
+    }
+
     // Jobs expire
 
-    /** Expires a job that was taken from the ready ones, and with it those behind. */
-    @GuardedBy("this") private void expireReady(LocalJob local) {
-        Lane lane = lanes.of(local.job);
-        expire(local, lane);
-        if (lane != null) {
-            lanes.clear(lane).forEach(other -> expire(other, lane));
-        }
-    }
-
-    @GuardedBy("this") private void putAside(LocalJob local, @Nullable Lane lane) {
-        local.stage = Stage.EXPIRED;
-        expired.add(local.job);
-        if (lane != null) {
-            lane.expired++;
-        }
-    }
-
-    @GuardedBy("this") private void expire(LocalJob local, @Nullable Lane lane) {
-        putAside(local, lane);
-        throughput.doubt();
-        if (lane != null) {
-            ThroughputEstimate ofTask = throughputOfTask.get(local.job.taskIdentifier());
+    /** Puts all jobs of a unit aside that have not been handed out. */
+    @GuardedBy("this") private void expire(Unit unit) {
+        for (LocalJob local : takeWaiting(unit)) {
+            putAside(local);
+            Pace ofTask = paceOfTask.get(local.job.taskIdentifier());
             if (ofTask != null) {
                 ofTask.doubt();
             }
         }
+        pace.doubt();
+    }
+
+    @GuardedBy("this") private List<LocalJob> takeWaiting(Unit unit) {
+        List<LocalJob> taken = unit.takeWaiting();
+        waiting -= taken.size();
+        ready.remove(unit);
+        return taken;
+    }
+
+    @GuardedBy("this") private void putAside(LocalJob local) {
+        local.stage = Stage.EXPIRED;
+        expired.add(local.job);
+    }
+
+    /** Returns the units of which jobs wait, behind others that run, too. */
+    @GuardedBy("this") private Set<Unit> waitingUnits() {
+        Set<Unit> units = new HashSet<>(ready);
+        slots.running(local -> units.add(local.unit));
+        units.removeIf(unit -> unit.waiting.isEmpty());
+        return units;
     }
 
     /** Puts aside what waits for a handler and is held back: {@link #takeExpired} returns it. */
     public void putHeldAside() {
         synchronized (this) {
-            List<LocalJob> ofThese =
-                    ready.stream().filter(local -> held.holds(local.job)).toList();
-            ready.removeAll(new HashSet<>(ofThese));
-            for (LocalJob local : ofThese) {
-                Lane lane = lanes.of(local.job);
-                putAside(local, lane);
-                if (lane != null) {
-                    lanes.clear(lane).forEach(other -> putAside(other, lane));
-                }
-            }
-            for (Lane lane : lanes.all()) {
-                if (QueueLanes.behind(lane).stream().anyMatch(local -> held.holds(local.job))) {
-                    lanes.clearBehind(lane).forEach(local -> putAside(local, lane));
+            for (Unit unit : waitingUnits()) {
+                if (unit.waiting.stream().anyMatch(local -> held.holds(local.job))) {
+                    takeWaiting(unit).forEach(this::putAside);
                 }
             }
         }
@@ -491,47 +487,26 @@ public final class LocalQueue implements RenewedLocks {
     public synchronized List<Job> takeExpired() {
         long time = System.nanoTime();
         if (mayExpire && time - expiryAt > 0) {
-            expireLate(time);
+            mayExpire = false;
+            for (Unit unit : waitingUnits()) {
+                if (time - unit.waiting.element().at > limits.timeToLive.toNanos()) {
+                    expire(unit);
+                } else {
+                    noteExpiry(unit.waiting.element());
+                }
+            }
         }
         List<Job> taken = expired;
         expired = new ArrayList<>();
         return taken;
     }
 
-    @GuardedBy("this") private void expireLate(long time) {
-        List<LocalJob> late = new ArrayList<>();
-        mayExpire = false;
-        for (LocalJob local : ready) {
-            if (isLate(local, time)) {
-                late.add(local);
-            }
-        }
-        if (!late.isEmpty()) {
-            ready.removeAll(new HashSet<>(late));
-            late.forEach(this::expireReady);
-        }
-        for (Lane lane : lanes.all()) {
-            boolean anyLate = false;
-            for (LocalJob local : QueueLanes.behind(lane)) {
-                anyLate |= isLate(local, time);
-            }
-            if (anyLate) {
-                lanes.clearBehind(lane).forEach(local -> expire(local, lane));
-            }
-        }
-    }
-
-    /** Returns whether a job has waited too long, and notes when it will have otherwise. */
-    @GuardedBy("this") private boolean isLate(LocalJob local, long time) {
-        if (time - local.at > timeToLiveNanos) {
-            return true;
-        }
-        long at = local.at + timeToLiveNanos;
+    @GuardedBy("this") private void noteExpiry(LocalJob local) {
+        long at = local.at + limits.timeToLive.toNanos();
         if (!mayExpire || at - expiryAt < 0) {
             expiryAt = at;
         }
         mayExpire = true;
-        return false;
     }
 
     /** Returns how long to wait until a job may have waited too long; a very long time if none waits. */
@@ -544,16 +519,60 @@ public final class LocalQueue implements RenewedLocks {
 
     // Jobs go out
 
-    /** Forgets jobs whose outcome is written. */
-    public synchronized void settled(Collection<Job> jobs) {
+    /** Returns the claims of these jobs as their rows have them. */
+    public synchronized List<HeldClaim> held(List<Job> jobs) {
+        List<HeldClaim> claims = new ArrayList<>(jobs.size());
+        for (Job job : jobs) {
+            Claim claim = Claim.of(job);
+            LocalJob local = inFlight.get(claim);
+            RowLock lock = local == null ? null : local.lock;
+            claims.add(new HeldClaim(
+                    job.id(), lock == null ? claim.lockedAt() : lock.current(), local == null ? null : local.address));
+        }
+        return claims;
+    }
+
+    /** Returns the queues of which nothing is left once these jobs are settled, as far as their locks have not been renewed. */
+    public synchronized List<HeldQueue> queuesEndingWith(List<Job> jobs) {
+        Map<Unit, Integer> counts = new HashMap<>();
+        for (Job job : jobs) {
+            LocalJob local = job.queueName() == null ? null : inFlight.get(Claim.of(job));
+            if (local != null && local.lock == null) {
+                counts.merge(local.unit, 1, Integer::sum);
+            }
+        }
+        List<HeldQueue> queues = new ArrayList<>();
+        counts.forEach((unit, count) -> {
+            if (!unit.freed && unit.unsettled == count) {
+                queues.add(unit.queue(unit.lockedAt));
+            }
+        });
+        return queues;
+    }
+
+    /** Takes note that queues have been freed with the end of these jobs. */
+    public synchronized void freed(List<Job> jobs, List<HeldQueue> queues) {
+        Set<Integer> ids = new HashSet<>();
+        queues.forEach(queue -> ids.add(queue.id()));
+        for (Job job : jobs) {
+            LocalJob local = job.queueName() == null ? null : inFlight.get(Claim.of(job));
+            if (local != null && ids.contains(local.unit.queueId)) {
+                local.unit.freed = true;
+            }
+        }
+    }
+
+    /** Forgets jobs whose outcome is written; returns the queues of which nothing is left and that are to be freed. */
+    public synchronized List<HeldQueue> settled(Collection<Job> jobs) {
+        List<HeldQueue> over = new ArrayList<>();
         for (Job job : jobs) {
             LocalJob local = inFlight.remove(job);
-            if (local != null) {
-                settledInTotal++;
-                lanes.leave(local);
+            if (local != null && --local.unit.unsettled == 0 && local.unit.queueId != 0 && !local.unit.freed) {
+                over.add(local.unit.queue(local.lock == null ? local.unit.lockedAt : null));
             }
         }
         notifyAll();
+        return over;
     }
 
     /** Takes jobs out that wait for a handler although they are not this worker's; the caller settles them. */
@@ -564,10 +583,10 @@ public final class LocalQueue implements RenewedLocks {
             if (local != null && local.stage == Stage.WAITING) {
                 local.stage = Stage.TAKEN;
                 removed.add(local.job);
-                if (ready.remove(local)) {
-                    addReady(lanes.after(local.job));
-                } else {
-                    lanes.remove(local);
+                waiting--;
+                local.unit.waiting.remove(local);
+                if (local.unit.waiting.isEmpty()) {
+                    ready.remove(local.unit);
                 }
             }
         }
@@ -579,14 +598,12 @@ public final class LocalQueue implements RenewedLocks {
         closed = true;
         List<Job> unstarted = expired;
         expired = new ArrayList<>();
-        for (LocalJob local : inFlight.all()) {
-            if (local.stage == Stage.WAITING) {
+        for (Unit unit : waitingUnits()) {
+            for (LocalJob local : takeWaiting(unit)) {
                 local.stage = Stage.TAKEN;
                 unstarted.add(local.job);
             }
         }
-        ready.clear();
-        lanes.clearBehind();
         mayExpire = false;
         return unstarted;
     }
@@ -595,12 +612,12 @@ public final class LocalQueue implements RenewedLocks {
 
     /** Returns true if the outcome of this claim is still to be written. */
     public synchronized boolean contains(Claim claim) {
-        return inFlight.contains(claim);
+        return inFlight.get(claim) != null;
     }
 
-    /** Returns true if the outcome of a job of this queue is still to be written. */
-    public synchronized boolean containsQueue(@Nullable String queueName) {
-        return lanes.contains(queueName);
+    /** Returns true if this worker knows why it has locked this queue. */
+    public synchronized boolean containsQueue(int queueId) {
+        return inFlight.all().stream().anyMatch(local -> local.unit.queueId == queueId);
     }
 
     /** Returns the claims whose jobs wait for a handler. */
@@ -621,20 +638,10 @@ public final class LocalQueue implements RenewedLocks {
         return local == null ? null : local.job;
     }
 
-    /** Returns true if the lock of a claim whose outcome is still to be written has, or may have, been renewed to this time. */
-    public boolean holds(long jobId, Instant lockedAt) {
-        if (!anyRenewed) {
-            return false;
-        }
-        synchronized (this) {
-            return inFlight.isRenewedTo(jobId, lockedAt);
-        }
-    }
-
     /** Returns the claim whose lock has, or may have, this time and whose outcome is still to be written; null if there is none. */
     public synchronized @Nullable Claim claimOf(long jobId, Instant lockedAt) {
         Claim claim = new Claim(jobId, lockedAt);
-        return inFlight.contains(claim) ? claim : inFlight.renewedTo(jobId, lockedAt);
+        return inFlight.get(claim) != null ? claim : anyRenewed ? inFlight.renewedTo(jobId, lockedAt) : null;
     }
 
     @Override
@@ -657,6 +664,11 @@ public final class LocalQueue implements RenewedLocks {
         return claims;
     }
 
+    /** Returns whether the lock may have been renewed without an answer, so that it has another time, which it is taken to have then. */
+    public synchronized boolean hasPendingLock(Claim claim) {
+        return inFlight.takePending(claim);
+    }
+
     /** Takes note that the locks of these claims have been renewed. */
     public synchronized void renewed(List<Claim> claims) {
         inFlight.renewed(claims);
@@ -673,7 +685,6 @@ public final class LocalQueue implements RenewedLocks {
 
     /** Returns how much the worker has to do. */
     public synchronized Load load() {
-        int waiting = ready.size() + lanes.behind();
         return new Load(slots.running(), waiting, Math.max(0, inFlight.size() - waiting - slots.running()));
     }
 
@@ -687,19 +698,19 @@ public final class LocalQueue implements RenewedLocks {
      * are given back after a while and claimed again have been here all the time.
      */
     public synchronized Duration sinceStartable() {
-        boolean nothingToStart = ready.isEmpty() && inFlight.size() - lanes.behind() - slots.running() <= 0;
+        boolean nothingToStart = ready.isEmpty() && inFlight.size() - waiting - slots.running() <= 0;
         return anyStartable && !nothingToStart ? Duration.ofNanos(System.nanoTime() - startableSince) : Duration.ZERO;
     }
 
     /** Returns true if there is no claimed job whose outcome is still to be written. */
     public synchronized boolean isIdle() {
-        return inFlight.isEmpty();
+        return inFlight.size() == 0;
     }
 
     /** Waits until the outcome of every claimed job is written; returns whether that is so. */
     public synchronized boolean awaitIdle(Duration limit) throws InterruptedException {
         long deadline = System.nanoTime() + limit.toNanos();
-        while (!inFlight.isEmpty()) {
+        while (inFlight.size() > 0) {
             long left = deadline - System.nanoTime();
             if (left <= 0) {
                 return false;
@@ -711,7 +722,7 @@ public final class LocalQueue implements RenewedLocks {
 
     /** Returns how many jobs have been settled since the start. */
     public synchronized long settledInTotal() {
-        return settledInTotal;
+        return inFlight.settledInTotal();
     }
 
     /**
@@ -724,17 +735,17 @@ public final class LocalQueue implements RenewedLocks {
 
     /** Returns both as of one moment: a job that is not in flight any more is among the settled ones. */
     public synchronized Progress progress() {
-        return new Progress(settledInTotal, inFlight.isEmpty());
+        return new Progress(inFlight.settledInTotal(), inFlight.size() == 0);
     }
 
     /** Counts jobs as settled that have never been here. */
     public synchronized void settledElsewhere(int jobs) {
-        settledInTotal += jobs;
+        inFlight.settledElsewhere(jobs);
     }
 
     /** Waits until a job is settled that was not when the given total was read, but no longer than the limit. */
     public synchronized void awaitSettledBeyond(long total, Duration limit) throws InterruptedException {
-        if (settledInTotal == total) {
+        if (inFlight.settledInTotal() == total) {
             TimeUnit.NANOSECONDS.timedWait(this, limit.toNanos());
         }
     }

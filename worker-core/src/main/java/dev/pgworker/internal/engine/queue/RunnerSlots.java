@@ -5,10 +5,11 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.function.Consumer;
 
 import org.jspecify.annotations.Nullable;
 
-import dev.pgworker.job.Job;
+import dev.pgworker.internal.engine.queue.Unit.LocalJob;
 
 /**
  * The {@link Runner}s of one worker, as many as the concurrency allows: tasks on the handler executor that take jobs from the local
@@ -39,9 +40,9 @@ public final class RunnerSlots {
 
         private final long signedOnAt = System.nanoTime();
         private boolean begun;
-        private @Nullable Job job;
+        private @Nullable LocalJob job;
 
-        @Nullable Job job() {
+        @Nullable LocalJob job() {
             return job;
         }
 
@@ -105,15 +106,24 @@ public final class RunnerSlots {
         return true;
     }
 
-    void start(Runner runner, Job job) {
+    /** Tells of the jobs that runners have. */
+    void running(Consumer<LocalJob> teller) {
+        for (Runner runner : runners) {
+            if (runner.job != null) {
+                teller.accept(runner.job);
+            }
+        }
+    }
+
+    void start(Runner runner, LocalJob job) {
         runner.job = job;
         running++;
         idleSince = System.nanoTime();
     }
 
-    /** Takes its job from a runner; returns null if it has none. */
-    @Nullable Job end(Runner runner) {
-        Job job = runner.job;
+    /** Takes its job from a runner; returns the unit that it is of, null if it has none. */
+    @Nullable Unit end(Runner runner) {
+        LocalJob job = runner.job;
         runner.job = null;
         if (job != null) {
             if (running == concurrency) {
@@ -121,7 +131,7 @@ public final class RunnerSlots {
             }
             running--;
         }
-        return job;
+        return job == null ? null : job.unit;
     }
 
     /** Signs a runner off that has no job; returns false if it was not signed on. */

@@ -21,6 +21,7 @@ import dev.pgworker.task.TaskRegistry;
  * @param jobScheduler what handlers get from their context
  * @param results encodes what they return
  * @param cancelling how they are ended when their jobs are cancelled
+ * @param payloads reads what claims have left out
  */
 public record HandlerCalls(
         TaskRegistry tasks,
@@ -29,7 +30,8 @@ public record HandlerCalls(
         @Nullable HandlerTransactions transactions,
         JobScheduler jobScheduler,
         RunResults results,
-        CancelSettings cancelling) {
+        CancelSettings cancelling,
+        Payloads payloads) {
 
     /** Returns how the jobs of a task are run. */
     TaskOptions options(Job job) {

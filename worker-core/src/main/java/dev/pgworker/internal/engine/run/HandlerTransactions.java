@@ -1,7 +1,6 @@
 package dev.pgworker.internal.engine.run;
 
 import java.sql.Connection;
-import java.util.List;
 import java.util.Objects;
 import java.util.function.Supplier;
 import javax.sql.DataSource;
@@ -14,16 +13,13 @@ import org.springframework.transaction.PlatformTransactionManager;
 import org.springframework.transaction.TransactionStatus;
 import org.springframework.transaction.support.DefaultTransactionDefinition;
 
-import dev.pgworker.internal.engine.floor.QueueFloors;
 import dev.pgworker.internal.engine.queue.LocalQueue;
 import dev.pgworker.internal.failure.DatabaseFailure;
 import dev.pgworker.internal.failure.ErrorText;
-import dev.pgworker.internal.store.Completion;
-import dev.pgworker.internal.store.FollowUp;
-import dev.pgworker.internal.store.LanePlan;
+import dev.pgworker.internal.store.Claim;
+import dev.pgworker.internal.store.HeldClaim;
 import dev.pgworker.internal.store.OutcomeStore;
 import dev.pgworker.internal.store.RunRecord;
-import dev.pgworker.internal.store.TaskIds;
 import dev.pgworker.job.Job;
 
 /**
@@ -38,7 +34,6 @@ public final class HandlerTransactions {
     private final DataSource dataSource;
     private final OutcomeStore store;
     private final LocalQueue localQueue;
-    private final QueueFloors queueFloors;
     private final Ownership ownership;
 
     /**
@@ -51,13 +46,11 @@ public final class HandlerTransactions {
             DataSource dataSource,
             OutcomeStore store,
             LocalQueue localQueue,
-            QueueFloors queueFloors,
             Ownership ownership) {
         this.transactionManager = transactionManager;
         this.dataSource = dataSource;
         this.store = store;
         this.localQueue = localQueue;
-        this.queueFloors = queueFloors;
         this.ownership = ownership;
     }
 
@@ -135,8 +128,7 @@ public final class HandlerTransactions {
     }
 
     private JobOutcome complete(Job job, TransactionStatus status, @Nullable RunRecord ran) throws Exception {
-        Completion completion;
-        FollowUp next = followUp(job);
+        boolean completed;
         try {
             Connection connection = DataSourceUtils.getConnection(dataSource);
             try {
@@ -146,7 +138,7 @@ public final class HandlerTransactions {
                                     + " handler cannot complete its job");
                 }
                 store.awaitRow(connection, job);
-                completion = store.complete(connection, job, next, localQueue, ran);
+                completed = store.complete(connection, claimOf(job), ran);
             } finally {
                 DataSourceUtils.releaseConnection(connection, dataSource);
             }
@@ -155,12 +147,12 @@ public final class HandlerTransactions {
             requireUsable(e);
             throw e;
         }
-        if (!completion.unwritten().isEmpty()) {
+        if (!completed) {
             transactionManager.rollback(status);
             return JobOutcome.Lost.INSTANCE;
         }
         commit(job, status);
-        return new JobOutcome.Committed(!next.lanes().goingOn().isEmpty());
+        return JobOutcome.Committed.INSTANCE;
     }
 
     /** What fails after the commit does not undo it: the database tells whether the job has been deleted. */
@@ -180,13 +172,9 @@ public final class HandlerTransactions {
         }
     }
 
-    /**
-     * Claims nothing: a claim in the handler's transaction could undo what the handler has done. A queue of which there are
-     * more jobs here is left to the completer, which may be writing the outcome of one of them.
-     */
-    private FollowUp followUp(Job job) {
-        LanePlan lanes = localQueue.plan(List.of(job)).withoutClaims();
-        return new FollowUp(TaskIds.NONE, lanes, 1, List.of(), queueFloors.ofQueuesOf(List.of(job)));
+    /** The queue is freed after the commit, by the completer: somebody may hold its row, or more of its jobs are here. */
+    private HeldClaim claimOf(Job job) {
+        return new HeldClaim(job.id(), localQueue.current(Claim.of(job)), null);
     }
 
     private void rollback(TransactionStatus status, Throwable cause) {

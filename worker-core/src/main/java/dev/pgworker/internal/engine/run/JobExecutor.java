@@ -1,5 +1,6 @@
 package dev.pgworker.internal.engine.run;
 
+import java.sql.SQLException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -15,9 +16,11 @@ import org.slf4j.LoggerFactory;
 import dev.pgworker.internal.engine.WorkerContext;
 import dev.pgworker.internal.engine.queue.LocalQueue;
 import dev.pgworker.internal.engine.queue.RunnerSlots.Runner;
+import dev.pgworker.internal.failure.DatabaseFailure;
 import dev.pgworker.internal.failure.ErrorText;
 import dev.pgworker.internal.store.Claim;
 import dev.pgworker.internal.store.Claimed;
+import dev.pgworker.internal.store.ClaimedJob;
 import dev.pgworker.internal.store.Unreadable;
 import dev.pgworker.job.Job;
 
@@ -69,11 +72,11 @@ public final class JobExecutor {
         if (!claimed.unreadable().isEmpty()) {
             localQueue.addEnded(
                     claimed.unreadable().stream().map(Unreadable::job).toList());
-            claimed.unreadable().forEach(one -> failUnreadable(one.job(), one.error()));
+            claimed.unreadable().forEach(one -> failUnreadable(one.job().job(), one.error()));
         }
         List<Runner> runners = localQueue.add(claimed.jobs());
         if (runners == null) {
-            giveBack(claimed.jobs());
+            giveBack(claimed.readable());
             return;
         }
         runners.forEach(this::start);
@@ -135,7 +138,11 @@ public final class JobExecutor {
     }
 
     /** Returns false if the attempt was abandoned. */
-    private boolean runJob(Runner runner, Job job) {
+    private boolean runJob(Runner runner, Job claimed) {
+        Job job = withPayload(claimed);
+        if (job == null) {
+            return true;
+        }
         Attempt attempt = new Attempt(
                 job,
                 context.workerId(),
@@ -149,6 +156,25 @@ public final class JobExecutor {
             end(attempt, outcome);
         }
         return outcome != null;
+    }
+
+    /** Returns null if the payload cannot be read now, and decides what becomes of the job. */
+    private @Nullable Job withPayload(Job job) {
+        try {
+            Job read = calls.payloads().read(job);
+            if (!ClaimedJob.lacksPayload(read)) {
+                return read;
+            }
+            inbox.submit(inbox.encode(job, JobOutcome.Lost.INSTANCE, null));
+        } catch (SQLException | RuntimeException | Error e) {
+            if (DatabaseFailure.of(e) == DatabaseFailure.REFUSED || DatabaseFailure.of(e) == DatabaseFailure.INTERNAL) {
+                failUnreadable(job, e);
+            } else {
+                threads.tell("The payload of a job cannot be read now; the job is released", e);
+                giveBack(job);
+            }
+        }
+        return null;
     }
 
     /** Passes an outcome on. Until then the attempt counts as running; a claim that nobody has any more the reconciler finds. */
@@ -195,10 +221,10 @@ public final class JobExecutor {
      * @param running whose handler still runs; null if there is none
      */
     public void takeOver(List<EncodedOutcome> ended, @Nullable Job running) {
-        List<Job> held = new ArrayList<>();
-        ended.forEach(outcome -> held.add(outcome.job()));
+        List<ClaimedJob> held = new ArrayList<>();
+        ended.forEach(outcome -> held.add(new ClaimedJob(outcome.job(), 0, null)));
         if (running != null) {
-            held.add(running);
+            held.add(new ClaimedJob(running, 0, null));
             Attempt attempt = attempts.of(Claim.of(running));
             if (attempt != null) {
                 attempt.setClaimed();

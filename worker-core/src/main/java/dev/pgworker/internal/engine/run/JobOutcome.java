@@ -12,12 +12,10 @@ public sealed interface JobOutcome {
         static final Success INSTANCE = new Success();
     }
 
-    /**
-     * The handler's transaction has committed, and with it the deletion of the job.
-     *
-     * @param queueHeld whether it left the job's queue locked because this worker had more jobs of it
-     */
-    record Committed(boolean queueHeld) implements JobOutcome {}
+    /** The handler's transaction has committed, and with it the deletion of the job. */
+    record Committed() implements JobOutcome {
+        static final Committed INSTANCE = new Committed();
+    }
 
     /** The handler's transaction found that another worker holds the job, and has been rolled back. */
     record Lost() implements JobOutcome {

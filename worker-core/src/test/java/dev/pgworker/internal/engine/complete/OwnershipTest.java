@@ -1,8 +1,8 @@
 package dev.pgworker.internal.engine.complete;
 
 import java.time.Duration;
+import java.time.Instant;
 import java.util.List;
-import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
 
 import org.junit.jupiter.api.BeforeEach;
@@ -12,19 +12,15 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 import dev.pgworker.event.WorkerEvent.JobReturned;
 import dev.pgworker.internal.engine.HeldBack;
 import dev.pgworker.internal.engine.WorkerContext;
-import dev.pgworker.internal.engine.claim.ClaimPermission;
 import dev.pgworker.internal.engine.claim.ClaimTracker;
-import dev.pgworker.internal.engine.claim.CurrentFlags;
-import dev.pgworker.internal.engine.claim.DirectTasks;
-import dev.pgworker.internal.engine.claim.FollowUpClaims;
-import dev.pgworker.internal.engine.claim.ServedTasks;
-import dev.pgworker.internal.engine.floor.QueueFloors;
+import dev.pgworker.internal.engine.queue.FreedQueues;
 import dev.pgworker.internal.engine.queue.LocalQueue;
 import dev.pgworker.internal.engine.run.HandlerCalls;
 import dev.pgworker.internal.engine.run.HandlerThreads;
 import dev.pgworker.internal.engine.run.JobExecutor;
 import dev.pgworker.internal.engine.run.OutcomeInbox;
 import dev.pgworker.internal.engine.run.Ownership;
+import dev.pgworker.internal.engine.run.Payloads;
 import dev.pgworker.internal.engine.run.RunResults;
 import dev.pgworker.internal.engine.run.RunningAttempts;
 import dev.pgworker.internal.event.WorkerEvents;
@@ -34,6 +30,7 @@ import dev.pgworker.internal.lifecycle.Started;
 import dev.pgworker.internal.lifecycle.WorkSignal;
 import dev.pgworker.internal.store.ClaimRequest;
 import dev.pgworker.internal.store.Claimed;
+import dev.pgworker.internal.store.Floor;
 import dev.pgworker.internal.store.JobStore;
 import dev.pgworker.internal.store.KeptHistory;
 import dev.pgworker.internal.store.TaskIds;
@@ -59,7 +56,9 @@ class OwnershipTest {
     private final RecordingListener events = new RecordingListener();
     private final List<Integer> ran = new CopyOnWriteArrayList<>();
     private final Lease lease = new Lease(Duration.ofMinutes(5), Duration.ofMinutes(5));
-    private final LocalQueue localQueue = new LocalQueue(1, 10, Duration.ofMinutes(1), 10, new HeldBack(), () -> {});
+    private final FreedQueues freed = new FreedQueues(() -> {});
+    private final LocalQueue localQueue =
+            new LocalQueue(new LocalQueue.Limits(1, 10, Duration.ofMinutes(1), 10), new HeldBack(), freed, () -> {});
     private JobStore store;
     private Ownership ownership;
     private TaskIds tasks;
@@ -92,25 +91,17 @@ class OwnershipTest {
                         null,
                         db.scheduler(),
                         new RunResults(new KeptHistory(), db.codec(), 0),
-                        CancelSettings.DEFAULT),
+                        CancelSettings.DEFAULT,
+                        new Payloads(store.claims(), localQueue)),
                 new HandlerThreads(localQueue, task -> new Thread(task).start()),
                 new RunningAttempts(),
                 ownership,
                 inbox);
-        ServedTasks served = new ServedTasks(
-                store.claims(), registry.identifiers(), new DirectTasks(Set.of(), signal), new HeldBack());
-        ClaimPermission permission = new ClaimPermission(served, new CurrentFlags(null), ownership);
         JobCompleter completer = new JobCompleter(
-                context,
-                store.outcomes(),
-                localQueue,
-                new ClaimTracker(signal),
-                new FollowUpClaims(permission, localQueue, new QueueFloors(() -> {}), executor),
-                inbox,
-                Duration.ofMinutes(1));
+                context, store.outcomes(), localQueue, new ClaimTracker(signal), freed, inbox, Duration.ofMinutes(1));
         db.scheduler().addJob(WORK, 1);
         db.scheduler().addJob(WORK, 2);
-        Claimed jobs = store.claims().claim(tasks, ClaimRequest.of(2));
+        Claimed jobs = claim(2);
         lease.renew(System.nanoTime());
 
         lease.revoke();
@@ -130,7 +121,7 @@ class OwnershipTest {
     @Test
     void theDatabaseSaysWhoseAJobIs() throws Exception {
         db.scheduler().addJob(WORK, 1);
-        Job job = store.claims().claim(tasks, ClaimRequest.of(1)).jobs().get(0);
+        Job job = claim(1).readable().get(0);
         assertThat(ownership.mayClaim()).as("before the first heartbeat").isFalse();
         assertThat(ownership.holds(job)).isTrue();
 
@@ -145,5 +136,13 @@ class OwnershipTest {
         lease.revoke();
         assertThat(ownership.holds(job)).isFalse();
         assertThat(ownership.mayClaim()).isFalse();
+    }
+
+    private Claimed claim(int wanted) throws Exception {
+        return store.claims()
+                .claim(
+                        ClaimRequest.of(tasks, List.of()),
+                        wanted,
+                        List.of(new Floor(new Floor.Kind(false, 0), Instant.MIN, 0)));
     }
 }

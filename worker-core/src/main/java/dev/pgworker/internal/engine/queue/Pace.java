@@ -2,14 +2,14 @@ package dev.pgworker.internal.engine.queue;
 
 import java.util.concurrent.TimeUnit;
 
-/**
- * How long handlers take, as a moving mean, and how many jobs are therefore finished within a moment. Not safe for use by
- * several threads.
- */
-final class ThroughputEstimate {
+/** How long handlers take, as a moving mean, and how many jobs they finish within a time. Not safe for use by several threads. */
+final class Pace {
 
     /** Work that may wait for a handler of this worker while a more urgent job is added. */
-    private static final long MOMENT_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
+    static final long AHEAD_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
+
+    /** Work of a queue that is claimed together: its next run is claimed when that is done. */
+    static final long RUN_NANOS = TimeUnit.MILLISECONDS.toNanos(200);
 
     private static final double WEIGHT = 1.0 / 8;
 
@@ -30,9 +30,9 @@ final class ThroughputEstimate {
         measured = 0;
     }
 
-    /** Returns how many jobs so many handlers finish within a moment, at most the limit; few while few are measured. */
-    int jobs(int handlers, int limit) {
-        double estimate = handlers * (double) MOMENT_NANOS / Math.max(meanNanos, 1);
+    /** Returns how many jobs so many handlers finish within that time, at most the limit; few while few are measured. */
+    int jobs(int handlers, long nanos, int limit) {
+        double estimate = handlers * (double) nanos / Math.max(meanNanos, 1);
         return Math.min((int) Math.min(estimate, limit), measured / MEASURED_PER_JOB);
     }
 }

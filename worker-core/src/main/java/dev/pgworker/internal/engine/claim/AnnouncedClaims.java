@@ -3,6 +3,7 @@ package dev.pgworker.internal.engine.claim;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.time.Duration;
+import java.util.List;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -12,6 +13,7 @@ import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.internal.engine.WorkerContext;
 import dev.pgworker.internal.engine.queue.LocalQueue;
 import dev.pgworker.internal.engine.run.JobExecutor;
+import dev.pgworker.internal.store.ClaimRequest;
 import dev.pgworker.internal.store.ClaimStore;
 import dev.pgworker.internal.store.Claimed;
 import dev.pgworker.internal.store.TaskIds;
@@ -19,15 +21,15 @@ import dev.pgworker.internal.store.TaskIds;
 /**
  * Claims a job whose id was announced, while nothing else is due: by that id, on the thread and the connection that have heard of it.
  * That takes less than half of the server's work for a claim that looks for jobs, and wakes no other thread. Where there is
- * anything else to think of, such as jobs that come before it, flags, care, or a lack of room, it is left to {@link FetchLoop}.
+ * anything else to think of, it is left to {@link ClaimLoop}.
  *
  * <p>Such a claim says nothing about the floors, so another one follows after some.
  *
  * <p>Used by {@code worker-listen} alone.
  */
-public final class ToldClaims {
+public final class AnnouncedClaims {
 
-    private static final Logger log = LoggerFactory.getLogger(ToldClaims.class);
+    private static final Logger log = LoggerFactory.getLogger(AnnouncedClaims.class);
 
     /** After so many, claims that look for jobs are to learn where to begin. */
     private static final int MOST_IN_A_ROW = 500;
@@ -40,7 +42,7 @@ public final class ToldClaims {
     private final ClaimPermission permission;
     private final ClaimTracker tracker;
     private final LocalQueue localQueue;
-    private final FetchLoop fetchLoop;
+    private final ClaimLoop claimLoop;
     private final JobExecutor executor;
 
     private int inARow;
@@ -51,23 +53,23 @@ public final class ToldClaims {
     /**
      * Creates what claims for one worker.
      *
-     * @param fetchLoop makes the other claims
+     * @param claimLoop makes the other claims
      * @param executor takes the jobs
      */
-    public ToldClaims(
+    public AnnouncedClaims(
             WorkerContext context,
             ClaimStore store,
             ClaimPermission permission,
             ClaimTracker tracker,
             LocalQueue localQueue,
-            FetchLoop fetchLoop,
+            ClaimLoop claimLoop,
             JobExecutor executor) {
         this.context = context;
         this.store = store;
         this.permission = permission;
         this.tracker = tracker;
         this.localQueue = localQueue;
-        this.fetchLoop = fetchLoop;
+        this.claimLoop = claimLoop;
         this.executor = executor;
     }
 
@@ -80,7 +82,7 @@ public final class ToldClaims {
      */
     public boolean claim(Connection connection, long jobId) throws SQLException {
         TaskIds tasks = permission.tasks().ordinary();
-        if (!fetchLoop.isQuiet()
+        if (!claimLoop.isQuiet()
                 || isResting()
                 || tasks.identifiers().isEmpty()
                 || permission.flags().isAsked()
@@ -91,7 +93,7 @@ public final class ToldClaims {
             inARow = 0;
             return false;
         }
-        int room = localQueue.reserve(1);
+        int room = localQueue.reserve();
         try {
             return room > 0 && claim(connection, tasks, jobId);
         } finally {
@@ -109,9 +111,10 @@ public final class ToldClaims {
         Claimed claimed;
         try {
             claimed = tracker.during(() -> {
-                Claimed told = store.claimTold(connection, tasks, jobId);
-                executor.submit(told);
-                return told;
+                Claimed answer =
+                        store.claimIds(connection, ClaimRequest.of(tasks.unqueued(), List.of()), List.of(jobId));
+                executor.submit(answer);
+                return answer;
             });
         } catch (SQLException e) {
             context.publish(() -> new WorkerEvent.FetchFailed(context.workerId(), e));

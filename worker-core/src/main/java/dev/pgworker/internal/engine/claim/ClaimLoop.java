@@ -1,0 +1,306 @@
+package dev.pgworker.internal.engine.claim;
+
+import java.sql.SQLException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+import com.google.errorprone.annotations.concurrent.GuardedBy;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import dev.pgworker.event.WorkerEvent;
+import dev.pgworker.internal.engine.WorkerContext;
+import dev.pgworker.internal.engine.floor.Floors;
+import dev.pgworker.internal.engine.queue.FreedQueues;
+import dev.pgworker.internal.engine.queue.LocalQueue;
+import dev.pgworker.internal.engine.run.Ownership;
+import dev.pgworker.internal.failure.Backoff;
+import dev.pgworker.internal.failure.ErrorText;
+import dev.pgworker.internal.lifecycle.BackgroundService;
+import dev.pgworker.internal.lifecycle.Started;
+import dev.pgworker.internal.lifecycle.WorkSignal;
+import dev.pgworker.internal.store.Look;
+
+/**
+ * Decides on {@code worker-fetch} when to claim: after a notification, when a known job becomes due, when a full worker has room
+ * again, and at the poll interval as a safety net.
+ *
+ * <p>Only this thread owns the schedule; others wake it.
+ */
+public final class ClaimLoop extends BackgroundService implements WorkSignal.Receiver {
+
+    private static final Logger log = LoggerFactory.getLogger(ClaimLoop.class);
+
+    /** At every so many polls the ids of the tasks are looked up again. */
+    private static final int POLLS_PER_TASKS = 5;
+
+    /** How long to wait for a source of forbidden flags that fails. */
+    private static final Duration FLAGS_RETRY = Duration.ofSeconds(1);
+
+    /** A look for what peers have announced takes at most one part of so many of the time. */
+    private static final int LOOK_SHARE = 10;
+
+    /** More ids of announced jobs are not kept: a look at all jobs finds these. */
+    private static final int MOST_ANNOUNCED = 10_000;
+
+    private final WorkerContext context;
+    private final Claims claims;
+    private final LocalQueue localQueue;
+    private final Floors floors;
+    private final Ownership ownership;
+    private final FreedQueues freed;
+    private final long pollNanos;
+    private final Runnable onPoll;
+
+    /** Set by any thread when the tasks that are to be claimed may have changed. */
+    private final AtomicBoolean tasksChanged = new AtomicBoolean();
+
+    /** Set by any thread when the database may hold a due job that the last claim did not see. */
+    private final AtomicBoolean notified = new AtomicBoolean();
+
+    /** Set by any thread when jobs may lie before the floors. */
+    private final AtomicBoolean lookWanted = new AtomicBoolean();
+
+    /** The ids of jobs that were announced, and are to be claimed by them. */
+    @GuardedBy("itself") private final Set<Long> announced = new LinkedHashSet<>();
+
+    /** Whether the thread waits for something to become due, and nothing is that it knows of. */
+    private volatile boolean quiet;
+
+    /** Why no job can be claimed, while that is so. */
+    private volatile @Nullable String obstacle;
+
+    // Owned by the thread.
+    private int pollsSinceTasks = POLLS_PER_TASKS;
+    private boolean knowsTasks;
+    private boolean begun;
+    private boolean mayHaveDue = true;
+    private long pollAt;
+    private long earliestLook = System.nanoTime();
+
+    /** When the next job is due, or to look again for what somebody held, by {@link System#nanoTime}; null if that is unknown. */
+    private @Nullable Long dueAt;
+
+    /** How soon to look again for what somebody held for the moment; each time later, because a moment may take long. */
+    private final Backoff heldRows = new Backoff(Duration.ofMillis(4), Duration.ofSeconds(1));
+
+    /**
+     * How to look for jobs that nothing announced.
+     *
+     * @param interval how often
+     * @param before called on the loop's thread before each such look
+     */
+    public record Polling(Duration interval, Runnable before) {}
+
+    /** Creates a loop for one worker. */
+    public ClaimLoop(
+            WorkerContext context,
+            Claims claims,
+            LocalQueue localQueue,
+            Floors floors,
+            Ownership ownership,
+            FreedQueues freed,
+            Polling polling) {
+        // The one thread that keeps an application alive which does nothing but work.
+        super("worker-fetch", false, context.outage());
+        this.context = context;
+        this.claims = claims;
+        this.localQueue = localQueue;
+        this.floors = floors;
+        this.ownership = ownership;
+        this.freed = freed;
+        this.pollNanos = polling.interval().toNanos();
+        this.onPoll = polling.before();
+    }
+
+    @Override
+    public void tasksMayHaveChanged() {
+        tasksChanged.set(true);
+        wake();
+    }
+
+    @Override
+    public void jobsMayBeDue() {
+        notified.set(true);
+        wake();
+    }
+
+    @Override
+    public void capacityFreed() {
+        wake();
+    }
+
+    /** Says that jobs have become due that may lie before the floors. May be called from any thread. */
+    public void lookForJobs() {
+        lookWanted.set(true);
+    }
+
+    /** Has jobs claimed by their ids. May be called from any thread. */
+    public void claimAnnounced(List<Long> ids) {
+        synchronized (announced) {
+            announced.addAll(ids);
+            if (announced.size() > MOST_ANNOUNCED) {
+                announced.clear();
+                lookWanted.set(true);
+            }
+        }
+        jobsMayBeDue();
+    }
+
+    /** Returns why no job can be claimed; null while nothing is known to be in the way. */
+    public @Nullable String obstacle() {
+        return obstacle;
+    }
+
+    /** Returns whether a job that becomes due now is the only one, as far as is known. May be called from any thread. */
+    boolean isQuiet() {
+        return quiet && !notified.get();
+    }
+
+    @Override
+    protected void step() throws SQLException, InterruptedException {
+        try {
+            tryStep();
+            obstacle = null;
+        } catch (ForbiddenFlagsException e) {
+            obstacle = e.getMessage();
+            mayHaveDue = true;
+            pause(FLAGS_RETRY.toNanos());
+        } catch (SQLException | RuntimeException | Error e) {
+            obstacle = ErrorText.headline(e);
+            mayHaveDue = true;
+            throw e;
+        }
+    }
+
+    private void tryStep() throws SQLException, InterruptedException {
+        long time = System.nanoTime();
+        boolean polls = time - pollAt >= 0 || !knowsTasks;
+        if (polls || tasksChanged.get()) {
+            learnTasks(polls);
+        }
+        if (notified.getAndSet(false) || (dueAt != null && time - dueAt >= 0)) {
+            mayHaveDue = true;
+        }
+        claims.tend();
+        if (ownership.mayClaim()) {
+            if (!begun) {
+                begun = true;
+                context.started().done(Started.Part.CLAIMS);
+            }
+            if (claim(polls)) {
+                return;
+            }
+        }
+        await();
+    }
+
+    private void learnTasks(boolean polls) throws SQLException {
+        boolean changed = tasksChanged.getAndSet(false);
+        if (polls) {
+            pollAt = System.nanoTime() + pollNanos;
+            onPoll.run();
+        }
+        if (changed || !knowsTasks || ++pollsSinceTasks >= POLLS_PER_TASKS) {
+            claims.learnTasks();
+            pollsSinceTasks = 0;
+            mayHaveDue |= changed || !knowsTasks;
+        }
+        if (!knowsTasks) {
+            knowsTasks = true;
+            log.debug("Tasks: {}", claims.identifiers());
+            context.publish(() -> new WorkerEvent.WorkerStarted(context.workerId(), claims.identifiers()));
+        }
+    }
+
+    /** Returns whether it is worth going on at once. */
+    private boolean claim(boolean polls) throws SQLException {
+        long time = System.nanoTime();
+        boolean asked = lookWanted.get() && time - earliestLook >= 0;
+        if (floors.areKnown() && claims.isLookCheap() && (asked || (polls && !mayHaveDue))) {
+            lookWanted.set(false);
+            Look look = claims.lookAtAll();
+            earliestLook = System.nanoTime() + LOOK_SHARE * (System.nanoTime() - time);
+            mayHaveDue |= look.anyDue();
+            if (!look.anyDue()) {
+                context.publish(() -> new WorkerEvent.FetchEmpty(context.workerId()));
+            }
+            note(look);
+        } else {
+            mayHaveDue |= polls;
+        }
+        if (!mayHaveDue) {
+            return false;
+        }
+        int room = localQueue.reserve();
+        if (room == 0) {
+            return false;
+        }
+        Claims.Result result;
+        try {
+            int named = claimAnnounced(room);
+            if (named == room) {
+                return true;
+            }
+            // If this throws, whether something is due is still unknown.
+            result = claims.claim(room - named);
+        } finally {
+            localQueue.unreserve(room);
+        }
+        if (result.full()) {
+            return true;
+        }
+        mayHaveDue = false;
+        if (result.count() > 0 || !result.again()) {
+            heldRows.reset();
+        }
+        if (result.again()) {
+            dueAt = System.nanoTime() + heldRows.next().toNanos();
+        } else if (!notified.get()) {
+            // Where jobs were announced meanwhile the next claim follows at once.
+            note(claims.lookFromFloors());
+        }
+        return notified.get();
+    }
+
+    private int claimAnnounced(int room) throws SQLException {
+        List<Long> some = new ArrayList<>();
+        synchronized (announced) {
+            Iterator<Long> ids = announced.iterator();
+            while (ids.hasNext() && some.size() < room) {
+                some.add(ids.next());
+                ids.remove();
+            }
+        }
+        return some.isEmpty() ? 0 : claims.claimAnnounced(some);
+    }
+
+    private void note(Look look) {
+        Duration until = look.untilNext();
+        dueAt = until == null || until.toNanos() > pollNanos ? null : System.nanoTime() + until.toNanos();
+    }
+
+    private void await() throws SQLException, InterruptedException {
+        long time = System.nanoTime();
+        long nanos = Math.min(pollAt - time, localQueue.nanosUntilExpired());
+        if (!mayHaveDue) {
+            nanos = Math.min(nanos, freed.tell());
+            nanos = dueAt == null ? nanos : Math.min(nanos, dueAt - time);
+        }
+        if (lookWanted.get() && claims.isLookCheap()) {
+            nanos = Math.min(nanos, earliestLook - time);
+        }
+        quiet = !mayHaveDue;
+        try {
+            pause(Math.max(nanos, 0));
+        } finally {
+            quiet = false;
+        }
+    }
+}

@@ -1,0 +1,398 @@
+package dev.pgworker.internal.engine.claim;
+
+import java.sql.SQLException;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.Collection;
+import java.util.List;
+import java.util.Set;
+
+import org.jspecify.annotations.Nullable;
+import org.postgresql.util.PSQLException;
+import org.postgresql.util.ServerErrorMessage;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import dev.pgworker.event.WorkerEvent;
+import dev.pgworker.internal.engine.WorkerContext;
+import dev.pgworker.internal.engine.floor.Floors;
+import dev.pgworker.internal.engine.queue.LocalQueue;
+import dev.pgworker.internal.engine.run.JobExecutor;
+import dev.pgworker.internal.failure.DatabaseFailure;
+import dev.pgworker.internal.store.ClaimRequest;
+import dev.pgworker.internal.store.ClaimStore;
+import dev.pgworker.internal.store.ClaimStore.First;
+import dev.pgworker.internal.store.Claimed;
+import dev.pgworker.internal.store.ClaimedJob;
+import dev.pgworker.internal.store.Floor;
+import dev.pgworker.internal.store.Look;
+import dev.pgworker.job.Job;
+
+/**
+ * Claims jobs for one worker and hands them to its executor. A claim that fails is repeated for half as many jobs, down to one, which is
+ * passed over if it alone is to blame.
+ *
+ * <p>Owned by the thread that claims, but for what is said to be called by others.
+ */
+public final class Claims {
+
+    private static final Logger log = LoggerFactory.getLogger(Claims.class);
+
+    /** A look at all jobs that takes no longer is made by the thread that claims, at each poll. */
+    private static final Duration CHEAP = Duration.ofMillis(10);
+
+    /** While a look at all jobs takes longer, claims rely on the floors for the order of a queue, too. */
+    private static final Duration DEAR = Duration.ofMillis(100);
+
+    /** How long the database may take for a look at all jobs. */
+    private static final Duration LOOK_LIMIT = Duration.ofMinutes(1);
+
+    /** Claims of more jobs take turns. */
+    private static final int MOST_WITHOUT_TURN = 49;
+
+    /** After so many claims that succeed one may ask for twice as many again. */
+    private static final int SUCCESSES = 4;
+
+    /** After so many failures in a row for reasons that may pass a job may be to blame. */
+    private static final int MOST_OBSTRUCTIONS = 5;
+
+    private static final int CANCELLATIONS = 10;
+    private static final Duration BETWEEN_CANCELLATIONS = Duration.ofMillis(100);
+
+    private final WorkerContext context;
+    private final ClaimStore store;
+    private final ClaimPermission permission;
+    private final LocalQueue localQueue;
+    private final Floors floors;
+    private final ClaimTracker tracker;
+    private final JobExecutor executor;
+    private final PassedOver passedOver = new PassedOver();
+
+    /** How many jobs a claim may ask for after failures. */
+    private int limit = Integer.MAX_VALUE;
+
+    private int successes;
+    private int obstructions;
+    private Set<String> lastForbidden = Set.of();
+
+    /** How long the database needed for the last look at all jobs. */
+    private volatile Duration lookTook = Duration.ZERO;
+
+    /** When that was, by {@link System#nanoTime}. */
+    private volatile long lookedAt = System.nanoTime();
+
+    /** Creates what claims for one worker. */
+    public Claims(
+            WorkerContext context,
+            ClaimStore store,
+            ClaimPermission permission,
+            LocalQueue localQueue,
+            Floors floors,
+            ClaimTracker tracker,
+            JobExecutor executor) {
+        this.context = context;
+        this.store = store;
+        this.permission = permission;
+        this.localQueue = localQueue;
+        this.floors = floors;
+        this.tracker = tracker;
+        this.executor = executor;
+    }
+
+    /**
+     * How a claim went.
+     *
+     * @param count how many jobs it brought
+     * @param full whether there may be more
+     * @param again whether it is worth claiming again soon, because somebody held a row for the moment
+     */
+    public record Result(int count, boolean full, boolean again) {
+
+        private static final Result NONE = new Result(0, false, false);
+    }
+
+    /** Looks up the tasks whose jobs are to be claimed. */
+    public void learnTasks() throws SQLException {
+        if (permission.tasks().learn()) {
+            floors.forget();
+        }
+    }
+
+    Set<String> identifiers() {
+        return permission.tasks().identifiers();
+    }
+
+    /** Gives back what has waited too long for a handler, and starts what could not be started before. */
+    public void tend() {
+        executor.giveBackExpired();
+        executor.startMissingRunners();
+    }
+
+    // Claims
+
+    /**
+     * Claims jobs. Where the database refuses that, the answer is that there may be more: the next claim finds out which.
+     *
+     * @param room how many there is room for, at least one
+     * @throws ForbiddenFlagsException if it is unknown which jobs may be claimed
+     */
+    public Result claim(int room) throws SQLException {
+        if (permission.tasks().ordinary().identifiers().isEmpty()) {
+            return Result.NONE;
+        }
+        noteForbidden(permission.flags().get());
+        if (passedOver.retry()) {
+            floors.forget();
+        }
+        if (!floors.areKnown()) {
+            lookAtAll();
+        }
+        int wanted = Math.min(room, limit);
+        ClaimRequest request = request(wanted);
+        context.publish(() -> new WorkerEvent.FetchStarted(context.workerId(), wanted));
+        try (Floors.Reading reading = floors.read()) {
+            try {
+                return claim(request, wanted, reading);
+            } catch (SQLException | RuntimeException | Error e) {
+                publishFailure(e);
+                return failed(request, wanted, reading, e);
+            }
+        }
+    }
+
+    /** What was passed over because of its flags may lie before the floors. */
+    private void noteForbidden(Collection<String> forbidden) {
+        Set<String> flags = Set.copyOf(forbidden);
+        if (!flags.equals(lastForbidden)) {
+            floors.forget();
+            lastForbidden = flags;
+        }
+    }
+
+    private ClaimRequest request(int wanted) {
+        return new ClaimRequest(
+                permission.tasks().ordinary(),
+                lastForbidden,
+                task -> localQueue.runOf(task, wanted),
+                localQueue.share(),
+                lookTook.compareTo(DEAR) < 0,
+                passedOver.ids());
+    }
+
+    private Result claim(ClaimRequest request, int wanted, Floors.Reading reading) throws SQLException {
+        long before = System.nanoTime();
+        Claimed claimed = tracker.during(() -> {
+            Claimed answer = store.claim(request, wanted, reading.floors());
+            executor.submit(answer);
+            return answer;
+        });
+        Duration took = Duration.ofNanos(System.nanoTime() - before);
+        publish(claimed.size());
+        obstructions = 0;
+        if (limit < Integer.MAX_VALUE && ++successes > SUCCESSES) {
+            limit = limit > wanted ? Integer.MAX_VALUE : 2 * limit;
+            successes = 0;
+        }
+        passedOver.claimed(
+                () -> claimed.jobs().stream().map(one -> one.job().id()).iterator());
+        boolean full = claimed.size() >= wanted;
+        localQueue.claimed(claimed, full);
+        if (claimed.unreadable().isEmpty()) {
+            raise(reading, claimed, full, took);
+        }
+        return new Result(claimed.size(), full, claimed.again());
+    }
+
+    /** Of jobs without a queue none is due before the last that a claim brought, or at all if it brought less than it asked for. */
+    private static void raise(Floors.Reading reading, Claimed claimed, boolean full, Duration took) {
+        Instant at = claimed.at();
+        Job last = null;
+        for (ClaimedJob one : claimed.jobs()) {
+            last = one.queueId() == 0 ? one.job() : last;
+        }
+        Instant time = at != null ? at : last == null ? null : last.lockedAt();
+        if (time == null) {
+            return;
+        }
+        for (Floor floor : List.copyOf(reading.floors())) {
+            int priority = floor.kind().priority();
+            boolean beyond = full && (last == null || priority > last.priority());
+            if (floor.kind().queued() || beyond) {
+                continue;
+            }
+            Floor to = full && last != null && priority == last.priority()
+                    ? new Floor(floor.kind(), last.runAt(), last.id())
+                    : new Floor(floor.kind(), time, 0);
+            reading.raise(to, time.minus(took));
+        }
+    }
+
+    /** Decides what the next claim asks for; throws what is not to be repeated at once. */
+    private Result failed(ClaimRequest request, int wanted, Floors.Reading reading, Throwable e) throws SQLException {
+        successes = 0;
+        DatabaseFailure kind = DatabaseFailure.of(e);
+        String state = e instanceof SQLException sql ? sql.getSQLState() : null;
+        if ("55P03".equals(state) && wanted > MOST_WITHOUT_TURN) {
+            limit = MOST_WITHOUT_TURN;
+            return new Result(0, true, false);
+        }
+        boolean raised = isRaised(e);
+        boolean outage = !raised && kind == DatabaseFailure.OUTAGE && !DatabaseFailure.isAnswer(e);
+        boolean mayPass = !raised && kind != DatabaseFailure.REFUSED && kind != DatabaseFailure.INTERNAL;
+        if (outage || DatabaseFailure.isMissingSchema(e) || (mayPass && ++obstructions < MOST_OBSTRUCTIONS)) {
+            return rethrow(e);
+        }
+        if (wanted > 1) {
+            log.debug("A claim of {} jobs failed; the next one asks for half as many", wanted, e);
+            limit = wanted / 2;
+        } else {
+            First first = store.first(request, reading.floors());
+            if (first == null) {
+                return rethrow(e);
+            }
+            passedOver.add(first, e);
+        }
+        return raised || kind == DatabaseFailure.REFUSED ? new Result(0, true, false) : rethrow(e);
+    }
+
+    /** What a trigger of somebody's raises concerns a row, whatever its SQLSTATE says. */
+    private static boolean isRaised(Throwable e) {
+        ServerErrorMessage answer = e instanceof PSQLException sql ? sql.getServerErrorMessage() : null;
+        return answer != null && "exec_stmt_raise".equals(answer.getRoutine());
+    }
+
+    private static Result rethrow(Throwable e) throws SQLException {
+        if (e instanceof SQLException sql) {
+            throw sql;
+        } else if (e instanceof Error error) {
+            throw error;
+        }
+        throw (RuntimeException) e;
+    }
+
+    /** Claims those of these jobs that this worker may run; returns how many. */
+    int claimAnnounced(List<Long> ids) throws SQLException {
+        if (permission.tasks().ordinary().identifiers().isEmpty()) {
+            return 0;
+        }
+        noteForbidden(permission.flags().get());
+        context.publish(() -> new WorkerEvent.FetchStarted(context.workerId(), ids.size()));
+        Claimed claimed = tracker.during(() -> {
+            Claimed answer = store.claimIds(request(ids.size()), ids);
+            executor.submit(answer);
+            return answer;
+        });
+        publish(claimed.size());
+        return claimed.size();
+    }
+
+    // Looks
+
+    /** Has the next claim look at all jobs first: jobs may lie anywhere. */
+    public void forgetFloors() {
+        floors.forget();
+    }
+
+    /** Returns whether a look at all jobs takes little. May be called from any thread. */
+    boolean isLookCheap() {
+        return lookTook.compareTo(CHEAP) < 0;
+    }
+
+    /** Returns how long the database needed for the last look at all jobs. May be called from any thread. */
+    Duration lookTook() {
+        return lookTook;
+    }
+
+    /** Returns how long ago that was. May be called from any thread. */
+    Duration sinceLook() {
+        return Duration.ofNanos(System.nanoTime() - lookedAt);
+    }
+
+    /** A look at all jobs: what nobody has announced is found. May be called from any thread. */
+    Look lookAtAll() throws SQLException {
+        try (Floors.Reading reading = floors.read()) {
+            Look look =
+                    store.look(ClaimRequest.of(permission.tasks().ordinary(), forbiddenIfKnown()), null, LOOK_LIMIT);
+            lookTook = look.took();
+            lookedAt = System.nanoTime();
+            reading.learn(look);
+            return look;
+        }
+    }
+
+    /** A look from the floors on, which raises them; tells when the next job is due. */
+    Look lookFromFloors() throws SQLException {
+        try (Floors.Reading reading = floors.read()) {
+            Look look =
+                    store.look(ClaimRequest.of(permission.tasks().ordinary(), lastForbidden), reading.floors(), null);
+            look.first().values().forEach(floor -> reading.raise(floor, look.at()));
+            return look;
+        }
+    }
+
+    /**
+     * Returns whether a job that this worker may run has been due for longer than that, and nobody holds it. May be called from any
+     * thread.
+     *
+     * @param asked on whose connections
+     */
+    public boolean jobsWait(Duration longerThan, ClaimStore asked) throws SQLException {
+        ClaimRequest request = ClaimRequest.of(permission.tasks().ordinary(), forbiddenIfKnown());
+        Look look = asked.look(request, null, LOOK_LIMIT);
+        if (!look.anyDue()) {
+            return false;
+        }
+        First first = asked.first(request, look.first().values());
+        return first != null && first.runAt().isBefore(look.at().minus(longerThan));
+    }
+
+    /** Returns one of the jobs that cannot be claimed, and why; null if none is known. May be called from any thread. */
+    public @Nullable String refusal() {
+        return passedOver.example();
+    }
+
+    private Collection<String> forbiddenIfKnown() {
+        try {
+            return permission.flags().get();
+        } catch (ForbiddenFlagsException e) {
+            return List.of();
+        }
+    }
+
+    // The end
+
+    /** Ends claims that are under way or about to begin, after the last one was asked for. Returns at once. */
+    public void cancel() {
+        try {
+            Thread thread = new Thread(this::cancelNow, "worker-claim-cancel");
+            thread.setDaemon(true);
+            thread.start();
+        } catch (Error e) {
+            log.warn("No thread is available to cancel a claim; it may take effect after the worker has stopped", e);
+        }
+    }
+
+    /** The server may not answer, and ignores a cancellation that comes before the statement. */
+    private void cancelNow() {
+        try {
+            for (int i = 0; i < CANCELLATIONS && store.cancelClaims(); i++) {
+                Thread.sleep(BETWEEN_CANCELLATIONS.toMillis());
+            }
+        } catch (SQLException e) {
+            log.debug("The claim could not be cancelled", e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private void publish(int count) {
+        context.publish(() -> count == 0
+                ? new WorkerEvent.FetchEmpty(context.workerId())
+                : new WorkerEvent.JobsFetched(context.workerId(), count));
+    }
+
+    private void publishFailure(Throwable e) {
+        Exception error = e instanceof Exception exception ? exception : new IllegalStateException(e);
+        context.publish(() -> new WorkerEvent.FetchFailed(context.workerId(), error));
+    }
+}

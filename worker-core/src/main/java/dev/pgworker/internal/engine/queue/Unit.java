@@ -1,0 +1,127 @@
+package dev.pgworker.internal.engine.queue;
+
+import java.time.Instant;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.Objects;
+
+import org.jspecify.annotations.Nullable;
+
+import dev.pgworker.internal.store.ClaimedJob;
+import dev.pgworker.internal.store.HeldQueue;
+import dev.pgworker.internal.store.RowLock;
+import dev.pgworker.job.Job;
+
+/**
+ * A job without a queue, or the run of a queue: jobs that were claimed together, which one handler runs one after the other. The queue is
+ * freed when all of them are settled. Guarded by the {@link LocalQueue} that it belongs to.
+ */
+final class Unit implements Comparable<Unit> {
+
+    /** 0 for a job without a queue. */
+    final int queueId;
+
+    private final @Nullable String queueName;
+
+    /** When the queue was locked. */
+    final @Nullable Instant lockedAt;
+
+    /** The jobs that have not been handed out, in the order in which they start. */
+    final Deque<LocalJob> waiting = new ArrayDeque<>(1);
+
+    /** How many of its jobs are not settled. */
+    int unsettled;
+
+    /** Whether the queue has been freed, or somebody has taken that over. */
+    boolean freed;
+
+    private final int priority;
+    private final Instant runAt;
+    private final long firstId;
+
+    /** Begins a unit with this job as its first. */
+    Unit(ClaimedJob first) {
+        queueId = first.queueId();
+        queueName = first.job().queueName();
+        lockedAt = first.job().lockedAt();
+        priority = first.job().priority();
+        runAt = first.job().runAt();
+        firstId = first.job().id();
+    }
+
+    /** Returns the queue, locked since that time; null if the lock has been renewed. */
+    HeldQueue queue(@Nullable Instant since) {
+        return new HeldQueue(queueId, Objects.requireNonNull(queueName), since);
+    }
+
+    /** Takes all jobs out that have not been handed out. */
+    List<LocalJob> takeWaiting() {
+        List<LocalJob> taken = new ArrayList<>(waiting);
+        waiting.clear();
+        return taken;
+    }
+
+    /** The order of the first jobs in that of all jobs. */
+    @Override
+    public int compareTo(Unit other) {
+        int order = Integer.compare(priority, other.priority);
+        if (order == 0) {
+            order = runAt.compareTo(other.runAt);
+        }
+        return order == 0 ? Long.compare(firstId, other.firstId) : order;
+    }
+
+    @Override
+    @SuppressWarnings("ReferenceEquality") // two units may begin with the same job, claimed twice
+    public boolean equals(@Nullable Object other) {
+        return this == other;
+    }
+
+    @Override
+    public int hashCode() {
+        return System.identityHashCode(this);
+    }
+
+    /** A claim that is not settled. Guarded by the {@link LocalQueue} that it belongs to. */
+    static final class LocalJob {
+
+        /** How far a claim has come. */
+        enum Stage {
+            /** Ready, or behind another job of its queue. */
+            WAITING,
+            /** To be given back without having been started. */
+            EXPIRED,
+            /** Handed out. */
+            TAKEN
+        }
+
+        final @Nullable String address;
+
+        /** The jobs that one handler runs one after the other, this one among them. */
+        final Unit unit;
+
+        /** The {@link System#nanoTime} at which the claim was taken in. */
+        final long at;
+
+        /** With its payload once that is read. */
+        Job job;
+
+        Stage stage = Stage.TAKEN;
+
+        /** The lock since it was renewed; null if it never was. */
+        @Nullable RowLock lock;
+
+        /** By {@link System#nanoTime}. */
+        long renewedAt;
+
+        LocalJob(ClaimedJob claimed, Unit unit, long at) {
+            this.job = claimed.job();
+            this.address = claimed.address();
+            this.unit = unit;
+            this.at = at;
+            renewedAt = at;
+        }
+    }
+}

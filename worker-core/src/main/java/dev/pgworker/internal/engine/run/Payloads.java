@@ -1,0 +1,48 @@
+package dev.pgworker.internal.engine.run;
+
+import java.sql.SQLException;
+import java.util.List;
+import java.util.Map;
+
+import dev.pgworker.internal.engine.queue.LocalQueue;
+import dev.pgworker.internal.store.Claim;
+import dev.pgworker.internal.store.ClaimStore;
+import dev.pgworker.internal.store.ClaimedJob;
+import dev.pgworker.job.Job;
+
+/**
+ * Reads large payloads just before their jobs run, so that no more of them are in memory than run, and short ones of some that are next.
+ * One thread reads at a time, which leaves connections to handlers. Thread-safe.
+ */
+public final class Payloads {
+
+    private static final int MOST = 16;
+
+    private final ClaimStore store;
+    private final LocalQueue localQueue;
+
+    /** Creates what reads for one worker. */
+    public Payloads(ClaimStore store, LocalQueue localQueue) {
+        this.store = store;
+        this.localQueue = localQueue;
+    }
+
+    /**
+     * Returns the job with its payload, on the calling thread; without one if the worker does not hold the job any more.
+     *
+     * @throws SQLException if that cannot be read
+     */
+    Job read(Job job) throws SQLException {
+        return ClaimedJob.lacksPayload(job) ? readOnce(job) : job;
+    }
+
+    private synchronized Job readOnce(Job job) throws SQLException {
+        List<Claim> claims = localQueue.withoutPayload(job, MOST);
+        if (!claims.isEmpty()) {
+            Map<Long, String> payloads = store.payloads(claims, localQueue);
+            localQueue.setPayloads(claims, payloads);
+        }
+        Job known = localQueue.job(Claim.of(job));
+        return known == null ? job : known;
+    }
+}
