@@ -295,26 +295,37 @@ class OneBadThingTest {
     /** It is not cancelled by its client before it takes effect, and would commit after the worker is gone. */
     @Test
     void aClaimThatWaitsForALockDoesNotOutliveTheWorker() throws Exception {
-        Worker worker = start((call, proceed) -> proceed.proceed(), 2, (n, context) -> {});
-        String id = worker.id();
+        AtomicBoolean armed = new AtomicBoolean();
         try (Connection other = db.dataSource().getConnection();
                 Statement statement = other.createStatement()) {
             other.setAutoCommit(false);
+            Worker worker = start(
+                    (call, proceed) -> {
+                        if (call.is("executeQuery", "pgworker_claim(") && armed.getAndSet(false)) {
+                            statement.execute(
+                                    db.schema().in("lock table {schema}._private_jobs in access exclusive mode"));
+                        }
+                        return proceed.proceed();
+                    },
+                    2,
+                    (n, context) -> {});
+            String id = worker.id();
             statement.execute(db.schema()
                     .in("insert into {schema}._private_jobs (task_id, payload) select id, '1' from"
-                            + " {schema}._private_tasks"));
-            statement.execute(db.schema().in("lock table {schema}._private_jobs in access exclusive mode"));
+                            + " {schema}._private_tasks where identifier = 'work'"));
+            armed.set(true);
+            db.sql("select {schema}.pgworker_wake(1, now(), '0')").query().listOfRows();
             Awaitility.await().until(() -> claims("wait_event_type = 'Lock'") > 0);
 
             worker.stop();
 
             other.commit();
+            Awaitility.await().until(() -> claims("state = 'active'") == 0);
+            assertThat(db.sql("select locked_by from {schema}.jobs")
+                            .query(String.class)
+                            .list())
+                    .doesNotContain(Objects.requireNonNull(id));
         }
-        Awaitility.await().until(() -> claims("state = 'active'") == 0);
-        assertThat(db.sql("select locked_by from {schema}.jobs")
-                        .query(String.class)
-                        .list())
-                .doesNotContain(Objects.requireNonNull(id));
     }
 
     private int claims(String condition) {
@@ -414,7 +425,7 @@ class OneBadThingTest {
                     return value;
                 },
                 4,
-                (n, context) -> {});
+                List.of(TaskRegistration.of(LARGE, (text, context) -> {})));
 
         JobFailed failed = events.await(JobFailed.class);
         events.await(JobCompleted.class, 9);
@@ -762,6 +773,14 @@ class OneBadThingTest {
     }
 
     private Worker start(Interceptor interceptor, int concurrency, TaskHandler<Integer> handler) {
+        TaskOptions options = TaskOptions.DEFAULT.withRetryPolicy(RetryPolicy.fixed(retryDelay));
+        return start(
+                interceptor,
+                concurrency,
+                List.of(TaskRegistration.of(WORK, handler).with(options)));
+    }
+
+    private Worker start(Interceptor interceptor, int concurrency, List<TaskRegistration> tasks) {
         Worker worker = db.start(Worker.builder(new InterceptedDataSource(db.dataSource(), interceptor))
                 .schema(db.schema())
                 .jobScheduler(db.scheduler())
@@ -773,10 +792,7 @@ class OneBadThingTest {
                         .build())
                 .reconcileInterval(Duration.ofMillis(300))
                 .listener(events)
-                .tasks(List.of(
-                        TaskRegistration.of(WORK, handler)
-                                .with(TaskOptions.DEFAULT.withRetryPolicy(RetryPolicy.fixed(retryDelay))),
-                        TaskRegistration.of(LARGE, (text, context) -> {}))));
+                .tasks(tasks));
         events.await(WorkerStarted.class);
         return worker;
     }
