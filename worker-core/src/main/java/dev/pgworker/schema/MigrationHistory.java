@@ -7,6 +7,8 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -24,19 +26,19 @@ final class MigrationHistory {
     private static final String TABLE = "worker_flyway_history";
 
     private final WorkerSchema schema;
-    private final List<String> locations;
+    private final String location;
 
     /**
      * Creates the history of one schema.
      *
-     * @param locations where on the classpath the migrations are
+     * @param location where on the classpath the migrations are
      */
-    MigrationHistory(WorkerSchema schema, List<String> locations) {
+    MigrationHistory(WorkerSchema schema, String location) {
         this.schema = schema;
-        this.locations = locations;
+        this.location = location;
     }
 
-    /** Applies what has not been applied yet. */
+    /** Applies what has not been applied yet, and functions whose text has changed, in one transaction. */
     void migrate(Connection connection) {
         flyway(connection).migrate();
     }
@@ -48,14 +50,16 @@ final class MigrationHistory {
                 .defaultSchema(schema.name())
                 .createSchemas(true)
                 .table(TABLE)
-                .locations(locations.stream().map(l -> "classpath:" + l).toArray(String[]::new))
+                .locations("classpath:" + location)
                 .failOnMissingLocations(true)
                 .placeholders(Map.of("schema", schema.name()))
                 // A schema installed by another Graphile Worker has tables but no history of ours.
                 .baselineOnMigrate(true)
                 .baselineVersion("0")
-                // During a rolling upgrade an older application meets the schema of a newer one.
-                .ignoreMigrationPatterns("*:future")
+                .group(true)
+                // During a rolling upgrade an older application meets the schema of a newer one. Files of functions
+                // come and go.
+                .ignoreMigrationPatterns("*:future", "repeatable:missing")
                 .cleanDisabled(true)
                 .load();
     }
@@ -87,15 +91,44 @@ final class MigrationHistory {
         }
     }
 
-    /** Tells whether all of our migrations have been applied. */
-    boolean isUpToDate(Connection connection) throws SQLException {
+    /**
+     * How far a schema has our migrations.
+     *
+     * @param failed whether one of them has failed
+     * @param newer whether a newer version has migrated the schema; its functions stay, also where ours differ
+     * @param missing scripts that have not been applied
+     * @param outdated scripts of functions that have been applied with another text
+     * @param applied paths on the classpath of those that have been applied as they are, in that order
+     */
+    record State(boolean failed, boolean newer, List<String> missing, List<String> outdated, List<String> applied) {
+
+        boolean isUpToDate() {
+            return !failed && (newer || (missing.isEmpty() && outdated.isEmpty()));
+        }
+    }
+
+    /** Compares the migrations with what the schema has. */
+    State read(Connection connection) throws SQLException {
         MigrationInfoService info = info(connection);
-        for (var migration : info.all()) {
-            if (migration.getState() == MigrationState.FAILED) {
-                return false;
+        Set<String> outdated = new LinkedHashSet<>();
+        List<String> applied = new ArrayList<>();
+        boolean failed = false;
+        boolean newer = false;
+        for (MigrationInfo migration : info.all()) {
+            MigrationState state = migration.getState();
+            failed |= state == MigrationState.FAILED;
+            newer |= state == MigrationState.FUTURE_SUCCESS;
+            if (state == MigrationState.OUTDATED) {
+                outdated.add(migration.getScript());
+            } else if (state == MigrationState.SUCCESS && !migration.getType().isSynthetic()) {
+                applied.add(pathOf(migration.getScript()));
             }
         }
-        return info.pending().length == 0;
+        List<String> missing = Arrays.stream(info.pending())
+                .map(MigrationInfo::getScript)
+                .filter(script -> !outdated.contains(script))
+                .toList();
+        return new State(failed, newer, missing, List.copyOf(outdated), applied);
     }
 
     /** Reads the history so that neither has the session's search path a say nor keeps the session what Flyway sets. */
@@ -126,29 +159,7 @@ final class MigrationHistory {
                 });
     }
 
-    /**
-     * Returns the functions that other Graphile Workers know too, which one with a longer ledger replaces when it starts; null for
-     * a schema that a newer version has migrated, as only that version has their definitions.
-     */
-    @Nullable SharedFunctions sharedFunctions(Connection connection) throws SQLException {
-        List<String> scripts = new ArrayList<>();
-        for (MigrationInfo migration : info(connection).all()) {
-            MigrationState state = migration.getState();
-            if (state == MigrationState.FUTURE_SUCCESS) {
-                return null;
-            }
-            if (state == MigrationState.SUCCESS && migration.getVersion() != null) {
-                scripts.add(pathOf(migration.getScript()));
-            }
-        }
-        return new SharedFunctions(schema, scripts);
-    }
-
     private String pathOf(String script) {
-        return locations.stream()
-                .map(location -> location + "/" + script)
-                .filter(path -> MigrationHistory.class.getClassLoader().getResource(path) != null)
-                .findFirst()
-                .orElseThrow(() -> new IllegalStateException("There is no migration " + script));
+        return location + "/" + script;
     }
 }

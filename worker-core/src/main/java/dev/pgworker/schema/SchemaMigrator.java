@@ -3,6 +3,7 @@ package dev.pgworker.schema;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import javax.sql.DataSource;
 
@@ -32,7 +33,7 @@ public final class SchemaMigrator {
     /** How often to look whether a server has started up. */
     private static final Duration RETRY = Duration.ofMillis(250);
 
-    private static final String MIGRATIONS = "dev/pgworker/schema/migration";
+    static final String MIGRATIONS = "dev/pgworker/schema/migration";
 
     private final DataSource dataSource;
     private final WorkerSchema schema;
@@ -54,14 +55,14 @@ public final class SchemaMigrator {
      * @param peerIndexes what happens to the indexes that only other Graphile Workers need
      */
     public SchemaMigrator(DataSource dataSource, WorkerSchema schema, PeerIndexes peerIndexes) {
-        this(dataSource, schema, peerIndexes, List.of(MIGRATIONS));
+        this(dataSource, schema, peerIndexes, MIGRATIONS);
     }
 
-    /** Creates a migrator that finds its migrations in these places on the classpath. */
-    SchemaMigrator(DataSource dataSource, WorkerSchema schema, PeerIndexes peerIndexes, List<String> locations) {
+    /** Creates a migrator that finds its migrations in this place on the classpath. */
+    SchemaMigrator(DataSource dataSource, WorkerSchema schema, PeerIndexes peerIndexes, String location) {
         this.dataSource = dataSource;
         this.schema = schema;
-        this.history = new MigrationHistory(schema, locations);
+        this.history = new MigrationHistory(schema, location);
         this.patiently = new PatientMigration(schema);
         this.indexes = new SchemaIndexes(schema, peerIndexes);
     }
@@ -144,12 +145,14 @@ public final class SchemaMigrator {
             try {
                 Ledger ledger = ledger(connection);
                 ledger.check(schema);
-                if (!ledger.ours() || !history.isUpToDate(connection)) {
+                MigrationHistory.State state = history.read(connection);
+                if (!ledger.ours() || !state.isUpToDate()) {
                     new MigrationRights(schema).check(connection);
                     patiently.run(connection, () -> history.migrate(connection));
                     log.info("Schema {} is {}", schema.name(), ledger.describeMigration());
+                    state = history.read(connection);
                 }
-                restoreFunctions(connection);
+                restoreFunctions(connection, state);
                 indexes.build(connection);
             } finally {
                 lock.giveBack(connection);
@@ -173,18 +176,30 @@ public final class SchemaMigrator {
                         "Schema \"" + schema.name() + "\" is not installed.",
                         "Start once with worker.schema.mode=migrate and a user that may create the schema.");
             }
-            if (!history.isUpToDate(connection)) {
+            MigrationHistory.State state = history.read(connection);
+            if (!state.isUpToDate()) {
                 throw new SchemaException(
-                        "Schema \"" + schema.name() + "\" is not up to date.",
+                        "Schema \"" + schema.name() + "\" is not up to date" + differences(state) + ".",
                         "Start once with worker.schema.mode=migrate and a user that owns the schema.");
             }
-            List<String> replaced = replacedFunctions(connection);
+            List<String> replaced = replacedFunctions(connection, state);
             if (!replaced.isEmpty()) {
                 tellReplaced(replaced);
             }
             indexes.tellSteps(connection);
             return null;
         });
+    }
+
+    private static String differences(MigrationHistory.State state) {
+        List<String> differences = new ArrayList<>();
+        if (!state.missing().isEmpty()) {
+            differences.add("not applied: " + String.join(", ", state.missing()));
+        }
+        if (!state.outdated().isEmpty()) {
+            differences.add("functions of another version: " + String.join(", ", state.outdated()));
+        }
+        return differences.isEmpty() ? "" : " (" + String.join("; ", differences) + ")";
     }
 
     /**
@@ -203,9 +218,12 @@ public final class SchemaMigrator {
     }
 
     private boolean isInPlace(Connection connection) throws SQLException {
-        return ledger(connection).ours()
-                && history.isUpToDate(connection)
-                && replacedFunctions(connection).isEmpty()
+        if (!ledger(connection).ours()) {
+            return false;
+        }
+        MigrationHistory.State state = history.read(connection);
+        return state.isUpToDate()
+                && replacedFunctions(connection, state).isEmpty()
                 && indexes.steps(connection).isEmpty();
     }
 
@@ -213,15 +231,18 @@ public final class SchemaMigrator {
         return Ledger.read(connection, schema, history);
     }
 
-    private List<String> replacedFunctions(Connection connection) throws SQLException {
-        SharedFunctions functions = history.sharedFunctions(connection);
-        return functions == null ? List.of() : functions.replaced(connection);
+    /** Only the version that has migrated a schema has the newest definitions of functions that other Graphile Workers know too. */
+    private List<String> replacedFunctions(Connection connection, MigrationHistory.State state) throws SQLException {
+        return state.newer() ? List.of() : new SharedFunctions(schema, state.applied()).replaced(connection);
     }
 
-    private void restoreFunctions(Connection connection) throws SQLException {
-        SharedFunctions functions = history.sharedFunctions(connection);
-        List<String> replaced = functions == null ? List.of() : functions.replaced(connection);
-        if (functions == null || replaced.isEmpty()) {
+    private void restoreFunctions(Connection connection, MigrationHistory.State state) throws SQLException {
+        if (state.newer()) {
+            return;
+        }
+        SharedFunctions functions = new SharedFunctions(schema, state.applied());
+        List<String> replaced = functions.replaced(connection);
+        if (replaced.isEmpty()) {
             return;
         }
         if (!functions.mayRestore(connection)) {

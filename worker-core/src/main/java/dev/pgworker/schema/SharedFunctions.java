@@ -53,7 +53,7 @@ final class SharedFunctions {
     /**
      * Reads the definitions.
      *
-     * @param scripts paths of the migrations on the classpath, the oldest first
+     * @param scripts paths of the migrations on the classpath, in the order in which they are applied
      */
     SharedFunctions(WorkerSchema schema, List<String> scripts) {
         this.schema = schema;

@@ -41,8 +41,31 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 @Tag("thorough")
 class AdoptionTest {
 
-    private static final List<String> UPGRADED =
-            List.of("dev/pgworker/schema/migration", "dev/pgworker/schema/upgrade");
+    /** The next version, as it might be. Nothing that workers of this version use is taken away or means something else. */
+    private static final String UPGRADED = new OtherVersion()
+            .with("V2__next.sql", """
+                    create table "${schema}".pgworker_notes (
+                      job_id bigint constraint pgworker_notes_pkey primary key,
+                      note text not null
+                    );
+                    """)
+            .with("R__02_next.sql", """
+                    create or replace function "${schema}".pgworker_wake_2(job_count bigint, reason text) returns void
+                    language plpgsql volatile as $$
+                    begin
+                      perform "${schema}".pgworker_wake(job_count);
+                    end
+                    $$;
+                    """)
+            .with(
+                    "R__00_indexes.sql",
+                    "  values\n",
+                    "  values\n    ('pgworker_jobs_created', '_private_jobs', '(created_at)', false),\n")
+            .with(
+                    "R__30_workers.sql",
+                    "  delete from \"${schema}\"._private_workers w",
+                    "  -- version 2\n  delete from \"${schema}\"._private_workers w")
+            .write();
 
     /** What a statement of others may take, which is a wait of 400 ms and the migration, on a machine that is twenty times busier. */
     private static final Duration PATIENCE = Duration.ofMinutes(1);

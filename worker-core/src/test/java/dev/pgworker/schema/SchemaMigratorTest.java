@@ -176,6 +176,127 @@ class SchemaMigratorTest {
                 .isZero();
     }
 
+    // Functions, which are applied again when their text has changed
+
+    @Test
+    void validateTellsFunctionsThatAreMissingOrOfAnotherVersion() {
+        migrator().migrate();
+        SchemaMigrator next = of(new OtherVersion()
+                .with("R__01_helpers.sql", "'1 second'", "'2 seconds'")
+                .with("R__02_notes.sql", NOTES));
+
+        assertThatExceptionOfType(SchemaException.class)
+                .isThrownBy(next::validate)
+                .satisfies(e -> assertThat(e.problem())
+                        .contains(
+                                schema.name(),
+                                "not up to date",
+                                "not applied: R__02_notes.sql; functions of another version: R__01_helpers.sql"))
+                .satisfies(e -> assertThat(e.action()).contains("worker.schema.mode=migrate", "owns the schema"));
+        assertThat(backoff()).as("nothing was changed").isEqualTo(2);
+    }
+
+    @Test
+    void aFunctionWhoseTextHasChangedIsAppliedAgainAndKeepsItsRights() {
+        migrator().migrate();
+        sql.sql(schema.in("grant execute on function {schema}.pgworker_backoff to " + role))
+                .update();
+        sql.sql(schema.in("grant execute on function {schema}.complete_jobs to public"))
+                .update();
+        String before = rights();
+        SchemaMigrator next = of(new OtherVersion()
+                .with("R__01_helpers.sql", "'1 second'", "'2 seconds'")
+                .with("R__40_administration.sql", "perform set_config", "perform  set_config")
+                .with("R__90_shared_rights.sql", "-- Rights", "-- The rights"));
+
+        next.migrate();
+
+        assertThat(backoff()).isEqualTo(5);
+        assertThat(rights()).isEqualTo(before);
+        next.validate();
+        assertThat(value("select count(*) from {schema}.worker_flyway_history where description = '20 claim'"))
+                .as("how often a file was applied that has not changed")
+                .isEqualTo(1);
+    }
+
+    @Test
+    void anOlderVersionLeavesTheFunctionsOfANewerOne() {
+        migrator().migrate();
+        of(new OtherVersion()
+                        .with("V2__next.sql", "create table \"${schema}\".pgworker_notes (note text);")
+                        .with("R__01_helpers.sql", "'1 second'", "'2 seconds'")
+                        .with("R__02_notes.sql", NOTES))
+                .migrate();
+
+        migrator().migrate();
+        migrator().validate();
+
+        assertThat(backoff()).isEqualTo(5);
+        assertThat(migrator().version()).isEqualTo("2");
+    }
+
+    @Test
+    void aFailureInTheLastFileLeavesNothingOfTheOthers() {
+        SchemaMigrator failing = of(new OtherVersion().with("R__99_failing.sql", "select 1 / 0;"));
+
+        assertThatExceptionOfType(SchemaException.class)
+                .isThrownBy(failing::migrate)
+                .satisfies(e -> assertThat(e.problem()).contains("division by zero"));
+
+        assertThat(sql.sql(schema.in("""
+                                select relname from pg_class where relnamespace = '{schema}'::regnamespace and relkind in ('r', 'v')
+                                """)).query(String.class).list()).containsExactly("worker_flyway_history");
+        assertThat(value("select count(*) from pg_proc where pronamespace = '{schema}'::regnamespace"))
+                .isZero();
+        migrator().migrate();
+        migrator().validate();
+    }
+
+    @Test
+    void aFailureInTheLastFileOfAnUpgradeLeavesNothingOfIt() {
+        migrator().migrate();
+        SchemaMigrator failing = of(new OtherVersion()
+                .with("V2__next.sql", "create table \"${schema}\".pgworker_notes (note text);")
+                .with("R__01_helpers.sql", "'1 second'", "'2 seconds'")
+                .with("R__99_failing.sql", "select 1 / 0;"));
+
+        assertThatExceptionOfType(SchemaException.class).isThrownBy(failing::migrate);
+
+        assertThat(backoff()).isEqualTo(2);
+        assertThat(value("select count(*) from pg_class where relname = 'pgworker_notes'"))
+                .isZero();
+        migrator().validate();
+    }
+
+    @Test
+    void theRightsOnEachFunctionOfOursAreStated() {
+        migrator().migrate();
+        assertThat(sql.sql(schema.in("""
+                                select proname from pg_proc
+                                where pronamespace = '{schema}'::regnamespace and proname like 'pgworker\\_%' and proacl is null
+                                """)).query(String.class).list()).isEmpty();
+    }
+
+    private static final String NOTES = """
+            create or replace function "${schema}".pgworker_notes() returns int language sql as 'select 1';
+            """;
+
+    private SchemaMigrator of(OtherVersion version) {
+        return new SchemaMigrator(pool, schema, PeerIndexes.AUTO, version.write());
+    }
+
+    /** The delay after the first attempt, in whole seconds. */
+    private long backoff() {
+        return value("select floor(extract(epoch from {schema}.pgworker_backoff(1)))");
+    }
+
+    private String rights() {
+        return sql.sql(schema.in("""
+                        select string_agg(concat(oid, proname, proacl), ' ' order by oid) from pg_proc
+                        where pronamespace = '{schema}'::regnamespace
+                        """)).query(String.class).single();
+    }
+
     /** Turns a fresh installation into what a peer leaves behind: no functions, history or workers of ours. */
     private void pretendInstalledByNode(int ledger) {
         migrator().migrate();

@@ -1,9 +1,16 @@
 package dev.pgworker.testing;
 
+import java.io.IOException;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
+import java.net.URISyntaxException;
+import java.net.URL;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.sql.Connection;
+import java.sql.PreparedStatement;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.ArrayList;
@@ -11,7 +18,10 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Stream;
+import java.util.zip.CRC32;
 
 import org.jspecify.annotations.Nullable;
 import org.springframework.jdbc.datasource.SingleConnectionDataSource;
@@ -31,6 +41,9 @@ final class SchemaInstaller {
             new WorkerSchema("recorded" + ProcessHandle.current().pid());
 
     private static final List<Call> CALLS = record();
+
+    /** The files of functions, whose checksums in the history depend on the schema. */
+    private static final Map<String, List<String>> FUNCTIONS = functions();
 
     private SchemaInstaller() {}
 
@@ -65,8 +78,42 @@ final class SchemaInstaller {
                     statements.put(call.created(), (Statement) result);
                 }
             }
+            writeChecksums(connection, schema);
         } catch (Throwable e) {
             throw new IllegalStateException("Schema " + schema.name() + " could not be installed", e);
+        }
+    }
+
+    /** As Flyway makes them: of the text with the name of the schema, without ends of lines. */
+    private static void writeChecksums(Connection connection, WorkerSchema schema) throws SQLException {
+        String update = schema.in("update {schema}.worker_flyway_history set checksum = ? where script = ?");
+        try (PreparedStatement statement = connection.prepareStatement(update)) {
+            for (Map.Entry<String, List<String>> file : FUNCTIONS.entrySet()) {
+                CRC32 checksum = new CRC32();
+                for (String line : file.getValue()) {
+                    checksum.update(line.replace("${schema}", schema.name()).getBytes(StandardCharsets.UTF_8));
+                }
+                statement.setInt(1, (int) checksum.getValue());
+                statement.setString(2, file.getKey());
+                statement.addBatch();
+            }
+            statement.executeBatch();
+        }
+    }
+
+    private static Map<String, List<String>> functions() {
+        URL migrations = Objects.requireNonNull(SchemaMigrator.class.getResource("migration"));
+        Map<String, List<String>> functions = new HashMap<>();
+        try (Stream<Path> files = Files.list(Path.of(migrations.toURI()))) {
+            for (Path file : files.toList()) {
+                String name = file.getFileName().toString();
+                if (name.startsWith("R__")) {
+                    functions.put(name, Files.readAllLines(file));
+                }
+            }
+            return functions;
+        } catch (IOException | URISyntaxException e) {
+            throw new IllegalStateException(e);
         }
     }
 

@@ -1,6 +1,7 @@
 package dev.pgworker.autoconfigure;
 
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -148,8 +149,10 @@ class AheadOfTimeTest {
                         .onType(Patient.class)
                         .withMemberCategory(MemberCategory.INVOKE_DECLARED_CONSTRUCTORS))
                 .accepts(hints);
-        assertThat(RuntimeHintsPredicates.resource().forResource("dev/pgworker/schema/migration/V1__baseline.sql"))
-                .accepts(hints);
+        for (String migration : List.of("V1__baseline.sql", "R__20_claim.sql")) {
+            assertThat(RuntimeHintsPredicates.resource().forResource("dev/pgworker/schema/migration/" + migration))
+                    .accepts(hints);
+        }
     }
 
     private static String next() {
