@@ -27,6 +27,7 @@ final class MigrationHistory {
 
     private final WorkerSchema schema;
     private final String location;
+    private final MigrationFiles files;
 
     /**
      * Creates the history of one schema.
@@ -36,6 +37,7 @@ final class MigrationHistory {
     MigrationHistory(WorkerSchema schema, String location) {
         this.schema = schema;
         this.location = location;
+        this.files = new MigrationFiles(schema, location);
     }
 
     /** Applies what has not been applied yet, and functions whose text has changed, in one transaction. */
@@ -57,8 +59,8 @@ final class MigrationHistory {
                 .baselineOnMigrate(true)
                 .baselineVersion("0")
                 .group(true)
-                // During a rolling upgrade an older application meets the schema of a newer one. Files of functions
-                // come and go.
+                // During a rolling upgrade an older application meets the schema of a newer one. Files of functions may
+                // go.
                 .ignoreMigrationPatterns("*:future", "repeatable:missing")
                 .cleanDisabled(true)
                 .load();
@@ -109,6 +111,19 @@ final class MigrationHistory {
 
     /** Compares the migrations with what the schema has. */
     State read(Connection connection) throws SQLException {
+        List<String> unchanged =
+                Catalog.hasTable(connection, schema, TABLE) ? files.unchanged(connection, TABLE) : null;
+        return unchanged == null
+                ? compare(connection)
+                : new State(
+                        false,
+                        false,
+                        List.of(),
+                        List.of(),
+                        unchanged.stream().map(this::pathOf).toList());
+    }
+
+    private State compare(Connection connection) throws SQLException {
         MigrationInfoService info = info(connection);
         Set<String> outdated = new LinkedHashSet<>();
         List<String> applied = new ArrayList<>();

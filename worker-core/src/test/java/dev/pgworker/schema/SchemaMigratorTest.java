@@ -14,6 +14,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 
 import com.zaxxer.hikari.HikariDataSource;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
@@ -275,6 +276,29 @@ class SchemaMigratorTest {
                                 select proname from pg_proc
                                 where pronamespace = '{schema}'::regnamespace and proname like 'pgworker\\_%' and proacl is null
                                 """)).query(String.class).list()).isEmpty();
+    }
+
+    /** Also that the checksums are those of the present Flyway. */
+    @Test
+    void aStartDoesWithoutFlywayIfNothingHasChanged() throws SQLException {
+        migrator().migrate();
+        String other = new OtherVersion()
+                .with("R__01_helpers.sql", "'1 second'", "'2 seconds'")
+                .write();
+
+        assertThat(unchanged(SchemaMigrator.MIGRATIONS))
+                .hasSizeGreaterThan(20)
+                .startsWith("V1__baseline.sql", "R__00_indexes.sql")
+                .endsWith("R__90_shared_rights.sql");
+        assertThat(unchanged(other)).as("with another text").isNull();
+        of(new OtherVersion().with("R__02_notes.sql", NOTES)).migrate();
+        assertThat(unchanged(SchemaMigrator.MIGRATIONS)).as("with a file more").isNull();
+    }
+
+    private @Nullable List<String> unchanged(String location) throws SQLException {
+        try (Connection connection = pool.getConnection()) {
+            return new MigrationFiles(schema, location).unchanged(connection, "worker_flyway_history");
+        }
     }
 
     private static final String NOTES = """
