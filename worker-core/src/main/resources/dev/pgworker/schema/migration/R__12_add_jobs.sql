@@ -248,6 +248,50 @@ comment on function "${schema}".pgworker_columns("${schema}".job_spec[], bigint[
   'The arguments of pgworker_put_all for those of the jobs that have no key or one that is not taken; spec_ids[i] belongs to specs[i].';
 grant execute on function "${schema}".pgworker_columns("${schema}".job_spec[], bigint[], text[]) to public;
 
+-- One statement locks them, in the order of their keys, and one updates them as pgworker_put does.
+create or replace function "${schema}".pgworker_put_waiting(specs "${schema}".job_spec[], keys text[], mode text)
+returns setof "${schema}"._private_jobs
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
+declare
+  waiting text[];
+begin
+  with held as materialized (
+    select j.key, j.is_available or "${schema}".pgworker_parked(j.locked_at) as waits from "${schema}"._private_jobs j
+    where j.key = any(keys)
+    order by j.key collate "C"
+    for update nowait)
+  select array_agg(held.key) into waiting from held where held.waits;
+  return query
+    update "${schema}"._private_jobs j set
+        job_queue_id = q.id,
+        task_id = t.id,
+        payload = "${schema}".pgworker_merge(j.payload, coalesce(s.payload, '{}')),
+        priority = coalesce(s.priority, 0),
+        run_at = case
+          when mode = 'preserve_run_at' and j.attempts = 0 then j.run_at
+          else coalesce(s.run_at, now())
+        end,
+        attempts = 0,
+        max_attempts = coalesce(s.max_attempts, 25),
+        last_error = null,
+        revision = "${schema}".pgworker_next_revision(j.revision),
+        flags = case when s.flags is not null then "${schema}".pgworker_flags(s.flags) end,
+        updated_at = now()
+      -- "offset 0", "is true" and the ctid leave one plan only, which fits any number of jobs: hash the keys, look up each.
+      from unnest(specs) s
+      cross join lateral (
+        select n.ctid as place from "${schema}"._private_jobs n where n.key = s.job_key offset 0) found
+      join "${schema}"._private_tasks t on t.identifier = s.identifier
+      left join "${schema}"._private_job_queues q on q.queue_name = s.queue_name
+      where j.ctid = found.place and (s.job_key in (select unnest(waiting))) is true
+      returning j.*;
+end
+$$;
+comment on function "${schema}".pgworker_put_waiting("${schema}".job_spec[], text[], text) is
+  'Updates those of the jobs with these keys that wait, and returns them. Raises 55P03 when somebody holds a job with one of the keys.';
+grant execute on function "${schema}".pgworker_put_waiting("${schema}".job_spec[], text[], text) to public;
+
 -- New jobs get ids in the order of the input, so jobs of one queue start in that order. Keyed rows are written in key order
 -- (binary collation) all the same: two batches with the same keys then wait for each other, but not in a circle.
 create or replace function "${schema}".add_jobs(specs "${schema}".job_spec[], job_key_preserve_run_at boolean default false)
@@ -267,7 +311,6 @@ declare
   keys text[];
   ids bigint[];
   taken text[];
-  waiting text[];
   jobs "${schema}"._private_jobs[];
   job "${schema}"._private_jobs;
   given record;
@@ -328,39 +371,10 @@ begin
           select put from "${schema}".pgworker_put_all(given.ids, given.identifiers, given.payloads, given.queue_names, given.run_ats,
             given.max_attempts, given.job_keys, given.priorities, given.flags) put);
       end if;
-      -- The jobs that wait under the other keys: one statement that locks them and one that updates them as pgworker_put does.
       if attempt <= patience and coalesce(cardinality(jobs), 0) < total then
-        with held as materialized (
-          select j.key, j.is_available or "${schema}".pgworker_parked(j.locked_at) as waits from "${schema}"._private_jobs j
-          where j.key = any(array(select unnest(keys) except select n.key from unnest(jobs) n))
-          order by j.key collate "C"
-          for update nowait)
-        select array_agg(held.key) into waiting from held where held.waits;
-        with put as (
-          update "${schema}"._private_jobs j set
-              job_queue_id = q.id,
-              task_id = t.id,
-              payload = "${schema}".pgworker_merge(j.payload, coalesce(s.payload, '{}')),
-              priority = coalesce(s.priority, 0),
-              run_at = case
-                when mode = 'preserve_run_at' and j.attempts = 0 then j.run_at
-                else coalesce(s.run_at, now())
-              end,
-              attempts = 0,
-              max_attempts = coalesce(s.max_attempts, 25),
-              last_error = null,
-              revision = "${schema}".pgworker_next_revision(j.revision),
-              flags = case when s.flags is not null then "${schema}".pgworker_flags(s.flags) end,
-              updated_at = now()
-            -- "offset 0", "is true" and the ctid leave one plan only, which fits any number of jobs: hash the keys, look up each.
-            from unnest(specs) s
-            cross join lateral (
-              select n.ctid as place from "${schema}"._private_jobs n where n.key = s.job_key offset 0) found
-            join "${schema}"._private_tasks t on t.identifier = s.identifier
-            left join "${schema}"._private_job_queues q on q.queue_name = s.queue_name
-            where j.ctid = found.place and (s.job_key in (select unnest(waiting))) is true
-            returning j.*)
-        select jobs || array_agg(put::"${schema}"._private_jobs) into jobs from put;
+        jobs := jobs || array(
+          select put from "${schema}".pgworker_put_waiting(
+            specs, array(select unnest(keys) except select n.key from unnest(jobs) n), mode) put);
       end if;
 
       for left_over in
