@@ -83,7 +83,6 @@ final class WorkerFactory {
                 .jobScheduler(instance.jobScheduler())
                 .privateDataSource(SeparateConnections.like(database.dataSource(), database.connectionDetails()))
                 .transactionManager(transactionManager(name, properties, database))
-                .forbiddenFlags(union(properties.forbiddenFlags(), collaborators.of(name, ForbiddenFlags.class)))
                 .crontab(crontab(name, properties))
                 .crontabZone(properties.crontabZone())
                 .limits(limits(name, properties, handlers))
@@ -94,6 +93,11 @@ final class WorkerFactory {
                 .declaredTasks(declaredTasks(handlers))
                 .name(name.equals(WorkerInstances.DEFAULT) ? "worker" : "worker " + name)
                 .observationRegistry(observationRegistry());
+        List<ForbiddenFlags> flags = collaborators.of(name, ForbiddenFlags.class);
+        // A worker that has nobody to ask claims an announced job at once.
+        if (!flags.isEmpty() || !properties.forbiddenFlags().isEmpty()) {
+            builder.forbiddenFlags(union(properties.forbiddenFlags(), flags));
+        }
         WorkerProperties.Listen listen = properties.listen();
         builder.listenDataSource(SeparateConnections.create(
                 WorkerInstances.prefix(name) + ".listen",
