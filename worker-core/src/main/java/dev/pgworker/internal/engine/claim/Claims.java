@@ -44,6 +44,9 @@ public final class Claims {
     /** While a look at all jobs takes longer, claims rely on the floors for the order of a queue, too. */
     private static final Duration DEAR = Duration.ofMillis(100);
 
+    /** A look at all jobs that is no older says whether jobs wait. */
+    private static final Duration RECENT = Duration.ofSeconds(5);
+
     /** How long the database may take for a look at all jobs. */
     private static final Duration LOOK_LIMIT = Duration.ofMinutes(1);
 
@@ -77,6 +80,9 @@ public final class Claims {
 
     /** How long the database needed for the last look at all jobs. */
     private volatile Duration lookTook = Duration.ZERO;
+
+    /** Whether it may have found a due job. */
+    private volatile boolean lookMayHaveFound = true;
 
     /** When that was, by {@link System#nanoTime}. */
     private volatile long lookedAt = System.nanoTime();
@@ -314,6 +320,7 @@ public final class Claims {
             Look look =
                     store.look(ClaimRequest.of(permission.tasks().ordinary(), forbiddenIfKnown()), null, LOOK_LIMIT);
             lookTook = look.took();
+            lookMayHaveFound = look.anyDue();
             lookedAt = System.nanoTime();
             reading.learn(look);
             return look;
@@ -337,6 +344,9 @@ public final class Claims {
      * @param asked on whose connections
      */
     public boolean jobsWait(Duration longerThan, ClaimStore asked) throws SQLException {
+        if (!lookMayHaveFound && sinceLook().compareTo(RECENT) < 0) {
+            return false;
+        }
         ClaimRequest request = ClaimRequest.of(permission.tasks().ordinary(), forbiddenIfKnown());
         Look look = asked.look(request, null, LOOK_LIMIT);
         if (!look.anyDue()) {
