@@ -10,7 +10,6 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Collection;
-import java.util.Comparator;
 import java.util.HashSet;
 import java.util.IdentityHashMap;
 import java.util.List;
@@ -27,7 +26,6 @@ import dev.pgworker.internal.jdbc.NetworkTimeout;
 import dev.pgworker.internal.jdbc.SqlArrays;
 import dev.pgworker.internal.jdbc.StaleConnections;
 import dev.pgworker.internal.jdbc.Timestamps;
-import dev.pgworker.job.JobSpec;
 import dev.pgworker.schema.WorkerSchema;
 
 /**
@@ -258,7 +256,7 @@ public final class ScheduleStore {
         }
         Set<Long> living = living(connection, rows);
         List<ScheduleStep> steps = decide(rows, living, plan);
-        IdentityHashMap<ScheduleStep.NewJob, Long> ids = add(connection, steps);
+        IdentityHashMap<ScheduleStep.NewJob, Long> ids = new ScheduledJobs(schema, connection).add(steps);
         List<Done> done = steps.stream()
                 .map(step -> new Done(
                         step,
@@ -318,114 +316,6 @@ public final class ScheduleStore {
             }
         }
         return living;
-    }
-
-    /** Jobs with keys come last, in the order in which everybody locks keys. */
-    private IdentityHashMap<ScheduleStep.NewJob, Long> add(Connection connection, List<ScheduleStep> steps)
-            throws SQLException {
-        IdentityHashMap<ScheduleStep.NewJob, Long> ids = new IdentityHashMap<>();
-        List<ScheduleStep.NewJob> jobs =
-                steps.stream().flatMap(step -> step.jobs().stream()).toList();
-        List<ScheduleStep.NewJob> plain =
-                jobs.stream().filter(job -> job.spec().jobKey() == null).toList();
-        if (!plain.isEmpty()) {
-            addPlain(connection, plain, ids);
-        }
-        List<ScheduleStep.NewJob> keyed = jobs.stream()
-                .filter(job -> job.spec().jobKey() != null)
-                .sorted(Comparator.comparing(
-                        job -> Objects.requireNonNull(job.spec().jobKey())))
-                .toList();
-        if (!keyed.isEmpty()) {
-            addKeyed(connection, keyed, ids);
-        }
-        return ids;
-    }
-
-    private static final String ADD_PLAIN = """
-            select pg_catalog.unnest(a.job_ids) from {schema}.pgworker_add_jobs(?, ?, ?, ?, ?, ?, ?) a
-            """;
-
-    private void addPlain(
-            Connection connection, List<ScheduleStep.NewJob> jobs, IdentityHashMap<ScheduleStep.NewJob, Long> into)
-            throws SQLException {
-        try (PreparedStatement statement = connection.prepareStatement(schema.in(ADD_PLAIN))) {
-            statement.setArray(1, SqlArrays.array(connection, "text", jobs, ScheduleStep.NewJob::task));
-            statement.setArray(2, SqlArrays.array(connection, "text", jobs, ScheduleStep.NewJob::payload));
-            statement.setArray(3, queues(connection, jobs));
-            statement.setArray(
-                    4, SqlArrays.times(connection, jobs, job -> job.spec().runAt()));
-            statement.setArray(
-                    5,
-                    SqlArrays.array(connection, "int4", jobs, job -> job.spec().maxAttempts()));
-            statement.setArray(
-                    6,
-                    SqlArrays.array(connection, "int4", jobs, job -> job.spec().priority()));
-            statement.setArray(7, SqlArrays.array(connection, "text", jobs, job -> JobRows.flags(job.spec())));
-            int place = 0;
-            try (ResultSet rows = statement.executeQuery()) {
-                while (rows.next()) {
-                    into.put(jobs.get(place++), rows.getLong(1));
-                }
-            }
-        }
-    }
-
-    private static @Nullable Array queues(Connection connection, List<ScheduleStep.NewJob> jobs) throws SQLException {
-        return jobs.stream().allMatch(job -> job.spec().queueName() == null)
-                ? null
-                : SqlArrays.array(connection, "text", jobs, job -> job.spec().queueName());
-    }
-
-    // Only without a schema does unnest take several arrays, and the parser looks for it in pg_catalog only.
-    private static final String ADD_KEYED = """
-            select d.place, coalesce(
-                ({schema}.add_job(
-                  identifier => d.task, payload => d.payload::pg_catalog.json, queue_name => d.queue_name, run_at => d.run_at,
-                  max_attempts => d.max_attempts, job_key => d.job_key, priority => d.priority,
-                  flags => d.flags::pg_catalog.text[], job_key_mode => d.mode)).id,
-                {schema}.pgworker_kept_out(0, 1))
-            from (
-              select * from unnest(
-                  ?::pg_catalog.text[], ?::pg_catalog.text[], ?::pg_catalog.text[], ?::pg_catalog.timestamptz[],
-                  ?::pg_catalog.int4[], ?::pg_catalog.text[], ?::pg_catalog.int4[], ?::pg_catalog.text[], ?::pg_catalog.text[])
-                with ordinality u(task, payload, queue_name, run_at, max_attempts, job_key, priority, flags, mode, place)
-              order by u.place) d
-            """;
-
-    private void addKeyed(
-            Connection connection, List<ScheduleStep.NewJob> jobs, IdentityHashMap<ScheduleStep.NewJob, Long> into)
-            throws SQLException {
-        try (PreparedStatement statement = connection.prepareStatement(schema.in(ADD_KEYED))) {
-            statement.setArray(1, SqlArrays.array(connection, "text", jobs, ScheduleStep.NewJob::task));
-            statement.setArray(2, SqlArrays.array(connection, "text", jobs, ScheduleStep.NewJob::payload));
-            statement.setArray(
-                    3,
-                    SqlArrays.array(connection, "text", jobs, job -> job.spec().queueName()));
-            statement.setArray(
-                    4, SqlArrays.times(connection, jobs, job -> job.spec().runAt()));
-            statement.setArray(
-                    5,
-                    SqlArrays.array(connection, "int4", jobs, job -> job.spec().maxAttempts()));
-            statement.setArray(
-                    6,
-                    SqlArrays.array(connection, "text", jobs, job -> job.spec().jobKey()));
-            statement.setArray(
-                    7,
-                    SqlArrays.array(connection, "int4", jobs, job -> job.spec().priority()));
-            statement.setArray(8, SqlArrays.array(connection, "text", jobs, job -> JobRows.flags(job.spec())));
-            statement.setArray(9, SqlArrays.array(connection, "text", jobs, ScheduleStore::mode));
-            try (ResultSet rows = statement.executeQuery()) {
-                while (rows.next()) {
-                    into.put(jobs.get(rows.getInt(1) - 1), rows.getLong(2));
-                }
-            }
-        }
-    }
-
-    private static String mode(ScheduleStep.NewJob job) {
-        JobSpec spec = job.spec();
-        return JobRows.keyMode(spec).sqlName();
     }
 
     private static final String ADVANCE = """

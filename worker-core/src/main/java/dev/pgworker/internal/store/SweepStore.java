@@ -7,7 +7,6 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Types;
 import java.time.Duration;
-import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
@@ -24,7 +23,6 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import dev.pgworker.event.RecoveryOutcome;
-import dev.pgworker.internal.failure.ErrorText;
 import dev.pgworker.internal.jdbc.Connections;
 import dev.pgworker.internal.jdbc.NetworkTimeout;
 import dev.pgworker.internal.jdbc.Timestamps;
@@ -62,7 +60,7 @@ public final class SweepStore {
 
     private final DataSource dataSource;
     private final WorkerSchema schema;
-    private final List<JobRecoveryHandler> handlers;
+    private final RecoveryHandlers handlers;
     private final Duration idleLimit;
     private final Duration statementLimit;
 
@@ -82,7 +80,7 @@ public final class SweepStore {
             Duration statementLimit) {
         this.dataSource = dataSource;
         this.schema = schema;
-        this.handlers = List.copyOf(handlers);
+        this.handlers = new RecoveryHandlers(handlers);
         this.idleLimit = idleLimit;
         this.statementLimit = statementLimit;
     }
@@ -93,22 +91,18 @@ public final class SweepStore {
      * @param threshold how old the last heartbeat of a dead worker is that has published no threshold of its own
      * @param peerThreshold the least that counts as such; null if the threshold counts for every worker, whatever it has
      *     published
-     * @param resilientMultiplier what these are multiplied by for workers that hold a job with a resilient flag
+     * @param settings what else there is to know
      * @param delay when recovered jobs run again
-     * @param maxRecoveries how often a job is recovered without its attempt being counted
-     * @param orphans whether to look for locks of unregistered workers, which reads all jobs
-     * @param again whether to look at workers that were found dead before but kept jobs, which reads all jobs
+     * @param whole whether to look for locks of unregistered workers, too, and at workers that were found dead before but kept jobs;
+     *     both read all jobs
      * @param dryRun whether to find the dead workers only
      */
     public record Request(
             Duration threshold,
             @Nullable Duration peerThreshold,
-            int resilientMultiplier,
-            List<String> resilientFlags,
+            RecoverySettings settings,
             Duration delay,
-            int maxRecoveries,
-            boolean orphans,
-            boolean again,
+            boolean whole,
             boolean dryRun) {
 
         /** Returns what a sweep with these settings does that leaves nothing out. */
@@ -116,27 +110,15 @@ public final class SweepStore {
             return new Request(
                     settings.sweepThreshold(),
                     settings.peerThreshold(),
-                    settings.resilientSweepThresholdMultiplier(),
-                    settings.resilientJobFlags(),
+                    settings,
                     settings.recoveryDelay(),
-                    settings.maxRecoveries(),
-                    settings.orphans(),
                     true,
                     false);
         }
 
         /** Returns this request for workers that have just died, without what reads all jobs though nobody has. */
         public Request ofTheNewlyDead() {
-            return new Request(
-                    threshold,
-                    peerThreshold,
-                    resilientMultiplier,
-                    resilientFlags,
-                    delay,
-                    maxRecoveries,
-                    false,
-                    false,
-                    dryRun);
+            return new Request(threshold, peerThreshold, settings, delay, false, dryRun);
         }
 
         /** Returns this request as changed by hand. */
@@ -145,12 +127,9 @@ public final class SweepStore {
             return new Request(
                     given == null ? threshold : given,
                     given == null ? peerThreshold : null,
-                    resilientMultiplier,
-                    resilientFlags,
+                    settings,
                     options.recoveryDelay() == null ? delay : options.recoveryDelay(),
-                    maxRecoveries,
-                    orphans,
-                    again,
+                    whole,
                     options.dryRun());
         }
     }
@@ -256,10 +235,13 @@ public final class SweepStore {
             statement.setDouble(1, Timestamps.millis(request.threshold));
             Duration peerThreshold = request.peerThreshold;
             statement.setObject(2, peerThreshold == null ? null : Timestamps.millis(peerThreshold), Types.DOUBLE);
-            statement.setInt(3, request.resilientMultiplier);
-            statement.setArray(4, connection.createArrayOf("text", request.resilientFlags.toArray()));
-            statement.setBoolean(5, request.orphans);
-            statement.setBoolean(6, request.again);
+            statement.setInt(3, request.settings.resilientSweepThresholdMultiplier());
+            statement.setArray(
+                    4,
+                    connection.createArrayOf(
+                            "text", request.settings.resilientJobFlags().toArray()));
+            statement.setBoolean(5, request.whole && request.settings.orphans());
+            statement.setBoolean(6, request.whole);
             Found found = new Found();
             try (ResultSet rows = statement.executeQuery()) {
                 while (rows.next()) {
@@ -315,68 +297,19 @@ public final class SweepStore {
 
     private Map<Job, RecoveryDecision> decide(Found found, List<Held> held) throws SQLException {
         Map<Job, RecoveryDecision> decisions = new LinkedHashMap<>();
-        long end = System.nanoTime() + DECISIONS_LIMIT.toNanos();
-        int left = 0;
+        RecoveryHandlers.Round round = handlers.begin();
         for (Held one : held) {
-            RecoveryDecision decision;
-            if (one.superseded || handlers.isEmpty()) {
-                decision = RecoveryDecision.useDefault();
-            } else if (System.nanoTime() - end < 0) {
-                decision = decide(one.job, worker(found, one.job));
-            } else {
-                decision = RecoveryDecision.skip();
-                left++;
-            }
-            decisions.put(one.job, decision);
+            decisions.put(
+                    one.job,
+                    one.superseded ? RecoveryDecision.useDefault() : round.decide(one.job, worker(found, one.job)));
         }
-        if (left > 0) {
-            log.warn(
-                    "Recovery handlers took {} s; {} jobs of dead workers are left for the next sweep",
-                    DECISIONS_LIMIT.toSeconds(),
-                    left);
-        }
+        round.tellLeft();
         return decisions;
     }
 
     private static DeadWorker worker(Found found, Job job) {
         return Objects.requireNonNull(found.workers.get(Objects.requireNonNull(job.lockedBy())));
     }
-
-    private RecoveryDecision decide(Job job, DeadWorker worker) throws SQLException {
-        for (JobRecoveryHandler handler : handlers) {
-            try {
-                RecoveryDecision decision =
-                        Objects.requireNonNull(handler.decide(job, worker), "a handler must decide");
-                Instant runAt = decision.runAt();
-                if (runAt != null && !Timestamps.storable(runAt)) {
-                    throw new IllegalArgumentException(
-                            "the database cannot store " + runAt + " as the time of the next run");
-                }
-                if (decision.kind() != RecoveryDecision.Kind.DEFAULT) {
-                    return decision;
-                }
-            } catch (Throwable e) {
-                // The application's: it may throw anything, and what it throws may not be readable.
-                if (e instanceof InterruptedException || Thread.currentThread().isInterrupted()) {
-                    Thread.currentThread().interrupt();
-                    throw new SQLException(
-                            "The sweep was interrupted while a recovery handler decided about " + job
-                                    + "; all jobs are left for the next one",
-                            "57014");
-                }
-                log.warn(
-                        "Recovery handler {} failed on {}, which is recovered as usual",
-                        handler.getClass().getName(),
-                        job,
-                        ErrorText.loggable(e));
-                return RecoveryDecision.useDefault();
-            }
-        }
-        return RecoveryDecision.useDefault();
-    }
-
-    /** How long handlers may take in one sweep, in whose transaction they are asked; then others may sweep. */
-    private static final Duration DECISIONS_LIMIT = Duration.ofMinutes(1);
 
     /** Begins the outcome of a job that the database does not let be changed. */
     private static final String REFUSED = "refused";
@@ -406,7 +339,7 @@ public final class SweepStore {
             statement.setArray(2, connection.createArrayOf("int8", ids.toArray()));
             statement.setArray(3, connection.createArrayOf("int4", found.idleQueues.toArray()));
             statement.setDouble(4, Timestamps.millis(request.delay));
-            statement.setInt(5, request.maxRecoveries);
+            statement.setInt(5, request.settings.maxRecoveries());
             statement.setArray(6, connection.createArrayOf("text", actions.toArray()));
             statement.setArray(7, connection.createArrayOf("timestamptz", runAts.toArray()));
             statement.setArray(8, connection.createArrayOf("int4", attempts.toArray()));

@@ -16,6 +16,7 @@ import org.springframework.jdbc.datasource.SingleConnectionDataSource;
 import dev.pgworker.internal.store.SweepStore.Request;
 import dev.pgworker.internal.store.SweepStore.Result;
 import dev.pgworker.job.Task;
+import dev.pgworker.recovery.RecoverySettings;
 import dev.pgworker.task.RecoveryDecision;
 import dev.pgworker.testing.OwnThread;
 import dev.pgworker.testing.TestSchema;
@@ -28,7 +29,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 class SweepTransactionTest {
 
     private static final Request REQUEST =
-            new Request(Duration.ofMinutes(1), null, 1, List.of(), Duration.ZERO, 3, true, true, false);
+            new Request(Duration.ofMinutes(1), null, RecoverySettings.DEFAULT, Duration.ZERO, true, false);
 
     @RegisterExtension
     final TestSchema db = new TestSchema();
