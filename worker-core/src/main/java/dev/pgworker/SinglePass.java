@@ -8,7 +8,7 @@ import org.springframework.jdbc.UncategorizedSQLException;
 import org.springframework.jdbc.support.SQLStateSQLExceptionTranslator;
 
 import dev.pgworker.internal.engine.claim.Claims;
-import dev.pgworker.internal.engine.queue.LocalQueue.Progress;
+import dev.pgworker.internal.engine.queue.InFlight.Progress;
 import dev.pgworker.internal.failure.DatabaseFailure;
 
 /** Runs every job that is due on the handler executor, claims them on the calling thread, and returns when there is none left. */
@@ -50,7 +50,7 @@ final class SinglePass {
                 }
                 services.claims.tend();
                 // Read first: a job settled after this may have added one that the claim does not see.
-                Progress before = services.localQueue.progress();
+                Progress before = services.localQueue.inFlight().progress();
                 // Read first, too: without a claim it is unknown what is left, and the lease may begin any moment.
                 boolean mayClaim = services.lease.isHeld();
                 boolean anyFetched = mayClaim && fetch();
@@ -60,7 +60,7 @@ final class SinglePass {
                 if (!anyFetched && before.idle() && mayClaim) {
                     return before.settled();
                 } else if (!anyFetched) {
-                    services.localQueue.awaitSettledBeyond(before.settled(), TEND_INTERVAL);
+                    services.localQueue.inFlight().awaitSettledBeyond(before.settled(), TEND_INTERVAL);
                 }
             }
         } catch (SQLException e) {

@@ -15,6 +15,7 @@ import tools.jackson.databind.json.JsonMapper;
 import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.internal.crontab.CronPlan;
 import dev.pgworker.internal.schedule.SchedulePlan;
+import dev.pgworker.internal.store.ClaimStore;
 import dev.pgworker.internal.store.JobStore;
 import dev.pgworker.internal.store.WorkerStore;
 import dev.pgworker.job.JobScheduler;
@@ -76,8 +77,8 @@ record WorkerParts(
     }
 
     /** Returns a store that opens a connection of its own for each statement, or null if there is nowhere to have it from. */
-    @Nullable JobStore storeBesideThePool(String workerId) {
-        return privateDataSource == null ? null : new JobStore(privateDataSource, schema, workerId);
+    @Nullable ClaimStore claimsBesideThePool(String workerId) {
+        return privateDataSource == null ? null : new JobStore(privateDataSource, schema, workerId).claims();
     }
 
     /** Returns what the worker publishes about itself, JSON: the times tell sweeps when to take it for dead. */

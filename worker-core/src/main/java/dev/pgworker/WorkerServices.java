@@ -12,10 +12,7 @@ import org.jspecify.annotations.Nullable;
 import org.springframework.transaction.PlatformTransactionManager;
 
 import dev.pgworker.event.WorkerEventListener;
-import dev.pgworker.internal.client.JdbcJobAdmin;
 import dev.pgworker.internal.client.JdbcJobLimits;
-import dev.pgworker.internal.client.JdbcJobSchedules;
-import dev.pgworker.internal.crontab.CronScheduler;
 import dev.pgworker.internal.engine.HeldBack;
 import dev.pgworker.internal.engine.WorkerContext;
 import dev.pgworker.internal.engine.claim.AnnouncedClaims;
@@ -50,6 +47,7 @@ import dev.pgworker.internal.jdbc.StaleConnections;
 import dev.pgworker.internal.lifecycle.BackgroundService;
 import dev.pgworker.internal.lifecycle.Hearing;
 import dev.pgworker.internal.lifecycle.Lease;
+import dev.pgworker.internal.lifecycle.PeriodicService;
 import dev.pgworker.internal.lifecycle.PeriodicTasks;
 import dev.pgworker.internal.lifecycle.Service;
 import dev.pgworker.internal.lifecycle.Started;
@@ -62,13 +60,7 @@ import dev.pgworker.internal.record.TaskCounts;
 import dev.pgworker.internal.record.WorkRecord;
 import dev.pgworker.internal.recovery.Heartbeat;
 import dev.pgworker.internal.recovery.LeaseWatchdog;
-import dev.pgworker.internal.recovery.OldLocks;
-import dev.pgworker.internal.recovery.Sweep;
-import dev.pgworker.internal.schedule.DeclaredSchedules;
-import dev.pgworker.internal.schedule.ScheduleService;
 import dev.pgworker.internal.store.CancelStore;
-import dev.pgworker.internal.store.CleanupStore;
-import dev.pgworker.internal.store.CrontabStore;
 import dev.pgworker.internal.store.HistoryStore;
 import dev.pgworker.internal.store.JobStore;
 import dev.pgworker.internal.store.JobTableStore;
@@ -79,24 +71,18 @@ import dev.pgworker.internal.store.LookoutStore.Subject;
 import dev.pgworker.internal.store.MigrationStore;
 import dev.pgworker.internal.store.PauseStore;
 import dev.pgworker.internal.store.RunningStore;
-import dev.pgworker.internal.store.ScheduleStore;
 import dev.pgworker.internal.store.StatisticsStore;
-import dev.pgworker.internal.store.SweepStore;
 import dev.pgworker.internal.store.UnservedStore;
-import dev.pgworker.internal.store.WorkerStore;
 import dev.pgworker.internal.watch.CancelWatch;
 import dev.pgworker.internal.watch.HistoryKeeper;
 import dev.pgworker.internal.watch.Lookout;
 import dev.pgworker.internal.watch.MigrationWatch;
 import dev.pgworker.internal.watch.NotificationListener;
 import dev.pgworker.internal.watch.PauseWatch;
-import dev.pgworker.internal.watch.ScheduledCleanup;
 import dev.pgworker.internal.watch.SnapshotWatch;
 import dev.pgworker.internal.watch.UnservedTasks;
 import dev.pgworker.internal.watch.Vacuum;
-import dev.pgworker.job.CleanupSettings;
 import dev.pgworker.recovery.RecoverySettings;
-import dev.pgworker.schedule.Schedule;
 
 /** The parts of one run of a worker, not started. Who knows whom is decided here and nowhere else. */
 final class WorkerServices {
@@ -136,13 +122,10 @@ final class WorkerServices {
     final CancelWatch cancels;
     final Heartbeat heartbeat;
     final LeaseWatchdog watchdog;
-    final Sweep sweep;
     final SnapshotWatch snapshots;
     final UnservedTasks unservedTasks;
     final @Nullable Vacuum vacuum;
-    final @Nullable CronScheduler cron;
-    final @Nullable ScheduledCleanup cleanup;
-    final ScheduleService schedules;
+    final RecurringServices recurring;
     final LimitGate limitGate;
     final LimitKeeper limits;
     final WorkRecord record;
@@ -198,7 +181,10 @@ final class WorkerServices {
         limitGate = new LimitGate(context, limitStore, parts.tasks().identifiers(), held);
         limits = limits(limitStore);
         ownership = new Ownership(
-                lease, store.holdings(), localQueue, () -> history.isReady() && pauses.isKnown() && limits.isKnown());
+                lease,
+                store.holdings(),
+                localQueue.inFlight().renewals(),
+                () -> history.isReady() && pauses.isKnown() && limits.isKnown());
         OutcomeInbox inbox = new OutcomeInbox(parts.settings().interruptedJobRetryDelay());
         executor = new JobExecutor(
                 context,
@@ -239,24 +225,26 @@ final class WorkerServices {
                 onBreakingMigration,
                 context.events(),
                 context.outage());
-        schedules = schedules();
+        recurring = new RecurringServices(parts, context, lease, () -> lookout.hearing(Subject.SCHEDULES));
         cancels = new CancelWatch(
                 workerId,
                 new CancelStore(parts.dataSource(), parts.schema(), workerId),
-                localQueue,
+                localQueue.inFlight(),
                 executor::cancel,
                 this::isListening,
                 context.outage());
         listener = parts.settings().listen() ? listener(announcements, announced) : null;
         JobTableStore table = new JobTableStore(parts.dataSource(), parts.schema());
         snapshots = new SnapshotWatch(
-                table, localQueue::settledInTotal, LONGEST_SNAPSHOT, LEAST_FINISHED, context.outage());
+                table, localQueue.inFlight()::settledInTotal, LONGEST_SNAPSHOT, LEAST_FINISHED, context.outage());
         unservedTasks = new UnservedTasks(
                 new UnservedStore(parts.dataSource(), parts.schema()),
                 parts.tasks().identifiers(),
                 parts.stallAfter(),
                 context.outage());
-        vacuum = parts.settings().vacuum() ? new Vacuum(table, localQueue, snapshots, context.outage()) : null;
+        vacuum = parts.settings().vacuum()
+                ? new Vacuum(table, localQueue.inFlight(), snapshots, context.outage())
+                : null;
 
         // Live, recover, recur.
         heartbeat = new Heartbeat(
@@ -268,12 +256,9 @@ final class WorkerServices {
                 this::cancelsMayHaveBeenMissed,
                 context.outage());
         watchdog = new LeaseWatchdog(lease, onLost, context.outage());
-        sweep = sweep(recovery);
-        cron = cron();
-        cleanup = cleanup(parts.settings().cleanup());
         record = new WorkRecord(
                 attempts,
-                localQueue,
+                localQueue.inFlight().renewals(),
                 new RunningStore(parts.dataSource(), parts.schema(), workerId),
                 counts,
                 new StatisticsStore(parts.dataSource(), parts.schema()),
@@ -326,11 +311,15 @@ final class WorkerServices {
         PlatformTransactionManager manager = parts.transactionManager();
         return new HandlerCalls(
                 parts.tasks(),
-                parts.codec(),
                 parts.jobInterceptors(),
                 manager == null
                         ? null
-                        : new HandlerTransactions(manager, parts.dataSource(), store.outcomes(), localQueue, ownership),
+                        : new HandlerTransactions(
+                                manager,
+                                parts.dataSource(),
+                                store.outcomes(),
+                                localQueue.inFlight().renewals(),
+                                ownership),
                 parts.jobScheduler(),
                 new RunResults(kept, parts.codec(), parts.settings().history().maxResultSize()),
                 parts.settings().cancel(),
@@ -338,7 +327,6 @@ final class WorkerServices {
     }
 
     private Reconciler reconciler() {
-        JobStore beside = parts.storeBesideThePool(context.workerId());
         StallDiagnosis diagnosis = new StallDiagnosis(
                 ownership,
                 localQueue,
@@ -346,7 +334,7 @@ final class WorkerServices {
                 claimLoop,
                 completer,
                 new StallDiagnosis.Questions(
-                        store.claims(), beside == null ? null : beside.claims(), parts.stallAfter()));
+                        store.claims(), parts.claimsBesideThePool(context.workerId()), parts.stallAfter()));
         return new Reconciler(context, store, localQueue, tracker, executor, diagnosis, parts.reconcileInterval());
     }
 
@@ -357,7 +345,7 @@ final class WorkerServices {
                 Map.of(
                         Subject.PAUSES, () -> pauses.announced(),
                         Subject.LIMITS, () -> limits.told(null),
-                        Subject.SCHEDULES, () -> schedules.announced(),
+                        Subject.SCHEDULES, () -> recurring.schedules().announced(),
                         Subject.CANCELLATIONS, () -> cancels.beat()));
     }
 
@@ -378,15 +366,15 @@ final class WorkerServices {
                         lookout,
                         Map.of(
                                 "worker:migrate", text -> migrations.migrationAnnounced(),
-                                "pgworker:schedules", text -> schedules.announced(),
+                                "pgworker:schedules",
+                                        text -> recurring.schedules().announced(),
                                 "pgworker:pauses", text -> pauses.announced(),
                                 "pgworker:cancel", text -> cancels.announced(text == null ? "" : text),
-                                "pgworker:limits", this::limitsTold)));
-    }
-
-    private void limitsTold(@Nullable String text) {
-        limits.told(text);
-        limitGate.told(text);
+                                "pgworker:limits",
+                                        text -> {
+                                            limits.told(text);
+                                            limitGate.told(text);
+                                        })));
     }
 
     private ClaimLoop claimLoop() {
@@ -406,64 +394,6 @@ final class WorkerServices {
         floors.forget();
         migrations.migrationAnnounced();
         context.signal().jobsMayBeDue();
-    }
-
-    private Sweep sweep(RecoverySettings recovery) {
-        return new Sweep(
-                context.workerId(),
-                recovery,
-                new SweepStore(parts.dataSource(), parts.schema(), parts.recoveryHandlers()),
-                new OldLocks(new WorkerStore(parts.dataSource(), parts.schema())),
-                lease,
-                context.events(),
-                context.outage());
-    }
-
-    private @Nullable ScheduledCleanup cleanup(CleanupSettings settings) {
-        if (settings.schedule() == null) {
-            return null;
-        }
-        JdbcJobAdmin admin = new JdbcJobAdmin(
-                        parts.dataSource(),
-                        parts.schema(),
-                        new SweepStore(parts.dataSource(), parts.schema(), parts.recoveryHandlers()),
-                        SweepStore.Request.of(parts.settings().recovery()),
-                        context.events())
-                .actingAs(ScheduledCleanup.USER);
-        return new ScheduledCleanup(
-                settings.schedule(),
-                settings,
-                new CleanupStore(parts.dataSource(), parts.schema()),
-                limit -> admin.cleanup(settings.tasks(), settings.failedJobsOlderThan(), limit),
-                context.outage());
-    }
-
-    private @Nullable CronScheduler cron() {
-        return parts.cron().isEmpty()
-                ? null
-                : new CronScheduler(
-                        context.workerId(),
-                        parts.cron(),
-                        new CrontabStore(parts.dataSource(), parts.schema()),
-                        context.events(),
-                        context.outage(),
-                        () -> context.started().done(Part.CRONTAB));
-    }
-
-    private ScheduleService schedules() {
-        List<Schedule> declared = parts.schedules().declared();
-        List<String> names = declared.stream().map(Schedule::name).toList();
-        return new ScheduleService(
-                context.workerId(),
-                parts.schedules(),
-                new ScheduleStore(parts.dataSource(), parts.schema(), names),
-                new DeclaredSchedules(
-                        new JdbcJobSchedules(parts.dataSource(), parts.schema(), parts.codec(), parts.jobScheduler()),
-                        declared,
-                        () -> context.started().done(Part.SCHEDULES)),
-                () -> lookout.hearing(Subject.SCHEDULES),
-                context.events(),
-                context.outage());
     }
 
     private LimitKeeper limits(LimitStore store) {
@@ -488,9 +418,9 @@ final class WorkerServices {
         periodic.start(pauses);
         periodic.start(limits);
         ofOwnThread().forEach(BackgroundService::start);
-        Stream.of(migrations, reconciler, looks, sweep, snapshots, unservedTasks, vacuum, cron, schedules, cleanup)
-                .filter(Objects::nonNull)
-                .forEach(periodic::start);
+        Stream<@Nullable PeriodicService> others =
+                Stream.of(migrations, reconciler, looks, snapshots, unservedTasks, vacuum);
+        Stream.concat(others, recurring.all()).filter(Objects::nonNull).forEach(periodic::start);
     }
 
     private void expectParts() {
@@ -499,12 +429,7 @@ final class WorkerServices {
         if (listener != null) {
             started.expect(Part.LISTENER);
         }
-        if (cron != null) {
-            started.expect(Part.CRONTAB);
-        }
-        if (!parts.schedules().declared().isEmpty()) {
-            started.expect(Part.SCHEDULES);
-        }
+        recurring.expectParts();
         if (!parts.limits().isEmpty()) {
             started.expect(Part.LIMITS);
         }

@@ -101,14 +101,9 @@ final class WorkerStop {
         services.direct.beginStop();
         services.claimLoop.beginStop();
         services.claims.cancel();
-        stopAll(
-                CLAIMING_LIMIT,
-                services.cron,
-                services.cleanup,
-                services.schedules,
+        Stream<@Nullable Service> others = Stream.of(
                 services.limits,
                 services.limitGate,
-                services.sweep,
                 services.history,
                 services.snapshots,
                 services.unservedTasks,
@@ -118,6 +113,7 @@ final class WorkerStop {
                 services.claimLoop,
                 services.looks,
                 services.reconciler);
+        stopAll(CLAIMING_LIMIT, Stream.concat(services.recurring.all(), others).toArray(Service[]::new));
         services.periodic.stop(Duration.ofNanos(Math.max(0, end - System.nanoTime())));
         services.executor.close();
     }

@@ -11,9 +11,9 @@ import java.util.Set;
 
 import org.jspecify.annotations.Nullable;
 
-import dev.pgworker.internal.engine.run.LongRun;
 import dev.pgworker.internal.engine.run.Progress;
 import dev.pgworker.internal.engine.run.RunningAttempts;
+import dev.pgworker.internal.engine.run.RunningAttempts.LongRun;
 import dev.pgworker.internal.failure.ErrorText;
 import dev.pgworker.internal.store.RenewedLocks;
 import dev.pgworker.internal.store.RunningStore;

@@ -23,6 +23,14 @@ public record Claimed(
         @Nullable Instant at,
         boolean again) {
 
+    /**
+     * A job whose row could not be read.
+     *
+     * @param job what could be read of it
+     * @param error why
+     */
+    public record Unreadable(ClaimedJob job, Throwable error) {}
+
     private static final Comparator<ClaimedJob> START = Comparator.<ClaimedJob>comparingInt(
                     one -> one.job().priority())
             .thenComparing(one -> one.job().runAt())

@@ -9,6 +9,7 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 import dev.pgworker.internal.jdbc.Timestamps;
+import dev.pgworker.internal.store.Claimed.Unreadable;
 import dev.pgworker.job.Job;
 
 /** Reads the rows of one claim, all of which have been claimed at the same time. */

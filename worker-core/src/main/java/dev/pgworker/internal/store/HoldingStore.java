@@ -12,11 +12,16 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
+import org.jspecify.annotations.Nullable;
+
 import dev.pgworker.internal.jdbc.SqlArrays;
 import dev.pgworker.internal.jdbc.Timestamps;
 
 /** Which jobs and queues the database says one worker holds. Thread-safe. */
 public final class HoldingStore {
+
+    /** A job that the database says this worker holds. */
+    public record HeldJob(Claim claim, @Nullable String key) {}
 
     private final JobSql sql;
 

@@ -24,14 +24,30 @@ public record Release(
         Claim claim,
         @Nullable String key,
         @Nullable Integer attempts,
-        ReleaseAction action,
+        Action action,
         @Nullable RetryTime when,
         @Nullable String error,
         @Nullable String payload) {
 
+    /** What becomes of a job that did not succeed. */
+    public enum Action {
+        /** It runs again after a delay, and the attempt counts. */
+        RETRY("retry"),
+        /** It has failed permanently. */
+        FAIL("fail"),
+        /** It runs again, and the attempt does not count. */
+        BACK("back");
+
+        final String sqlName;
+
+        Action(String sqlName) {
+            this.sqlName = sqlName;
+        }
+    }
+
     /** Gives a job up as it was claimed. */
     public static Release of(
-            Job job, ReleaseAction action, @Nullable RetryTime when, @Nullable String error, @Nullable String payload) {
+            Job job, Action action, @Nullable RetryTime when, @Nullable String error, @Nullable String payload) {
         return new Release(Claim.of(job), job.key(), job.attempts(), action, when, error, payload);
     }
 

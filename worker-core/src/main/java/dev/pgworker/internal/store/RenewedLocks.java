@@ -8,6 +8,19 @@ import org.jspecify.annotations.Nullable;
 @FunctionalInterface
 public interface RenewedLocks {
 
+    /**
+     * The time that the lock of a claim has since it was renewed.
+     *
+     * @param pending the time that it may have instead, because it is being renewed or an answer was lost
+     */
+    record RowLock(Instant current, @Nullable Instant pending) {
+
+        /** Returns true if the lock has this time, or may have it. */
+        public boolean has(Instant lockedAt) {
+            return lockedAt.equals(current) || lockedAt.equals(pending);
+        }
+    }
+
     /** No lock was renewed. */
     RenewedLocks UNCHANGED = claim -> null;
 

@@ -8,7 +8,7 @@ import java.util.function.BooleanSupplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-import dev.pgworker.internal.engine.queue.LocalQueue;
+import dev.pgworker.internal.engine.queue.InFlight;
 import dev.pgworker.internal.failure.DatabaseFailure;
 import dev.pgworker.internal.failure.Outage;
 import dev.pgworker.internal.lifecycle.BackgroundService;
@@ -38,7 +38,7 @@ public final class CancelWatch extends BackgroundService {
 
     private final String workerId;
     private final CancelStore store;
-    private final LocalQueue localQueue;
+    private final InFlight inFlight;
     private final Jobs jobs;
     private final BooleanSupplier listening;
 
@@ -73,14 +73,14 @@ public final class CancelWatch extends BackgroundService {
     public CancelWatch(
             String workerId,
             CancelStore store,
-            LocalQueue localQueue,
+            InFlight inFlight,
             Jobs jobs,
             BooleanSupplier listening,
             Outage outage) {
         super("worker-cancel", true, outage);
         this.workerId = workerId;
         this.store = store;
-        this.localQueue = localQueue;
+        this.inFlight = inFlight;
         this.jobs = jobs;
         this.listening = listening;
     }
@@ -120,7 +120,7 @@ public final class CancelWatch extends BackgroundService {
     private void lookAndTend() throws SQLException, InterruptedException {
         boolean any = beaten && store.isAny();
         beaten = false;
-        boolean polls = !listening.getAsBoolean() && !localQueue.isIdle();
+        boolean polls = !listening.getAsBoolean() && !inFlight.isIdle();
         if (announced || any || anyOpen || polls) {
             announced = false;
             look();

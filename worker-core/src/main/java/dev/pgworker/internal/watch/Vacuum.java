@@ -7,7 +7,7 @@ import java.util.concurrent.TimeUnit;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-import dev.pgworker.internal.engine.queue.LocalQueue;
+import dev.pgworker.internal.engine.queue.InFlight;
 import dev.pgworker.internal.failure.Outage;
 import dev.pgworker.internal.lifecycle.PeriodicService;
 import dev.pgworker.internal.store.JobTableStore;
@@ -37,7 +37,7 @@ public final class Vacuum extends PeriodicService {
     private static final int SHARE = 10;
 
     private final JobTableStore table;
-    private final LocalQueue localQueue;
+    private final InFlight inFlight;
     private final SnapshotWatch snapshots;
 
     /** How often, and after what pauses, a vacuum is cancelled that had perhaps not begun. */
@@ -54,10 +54,10 @@ public final class Vacuum extends PeriodicService {
     private long intervalNanos = SHORTEST_INTERVAL.toNanos();
 
     /** Creates the service of one worker, whose finished jobs the local queue counts. */
-    public Vacuum(JobTableStore table, LocalQueue localQueue, SnapshotWatch snapshots, Outage outage) {
+    public Vacuum(JobTableStore table, InFlight inFlight, SnapshotWatch snapshots, Outage outage) {
         super("worker-vacuum", "vacuum the table of jobs", outage);
         this.table = table;
-        this.localQueue = localQueue;
+        this.inFlight = inFlight;
         this.snapshots = snapshots;
     }
 
@@ -91,7 +91,7 @@ public final class Vacuum extends PeriodicService {
 
     @Override
     protected Duration work() throws SQLException {
-        long finished = localQueue.settledInTotal();
+        long finished = inFlight.settledInTotal();
         if (finished - finishedBefore >= LEAST_FINISHED && isAllowed() && !isInVain()) {
             Duration since = table.sinceVacuum();
             if (since == null || since.toNanos() >= intervalNanos / 2) {

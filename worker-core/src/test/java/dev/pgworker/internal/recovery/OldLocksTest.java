@@ -22,7 +22,7 @@ import dev.pgworker.internal.lifecycle.Lease;
 import dev.pgworker.internal.lifecycle.PeriodicTasks;
 import dev.pgworker.internal.store.Claim;
 import dev.pgworker.internal.store.JobStore;
-import dev.pgworker.internal.store.RowLock;
+import dev.pgworker.internal.store.RenewedLocks.RowLock;
 import dev.pgworker.internal.store.SweepStore;
 import dev.pgworker.internal.store.WorkerStore;
 import dev.pgworker.job.Job;

@@ -9,6 +9,8 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
+import dev.pgworker.internal.store.Release.Action;
+import dev.pgworker.internal.store.RenewedLocks.RowLock;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.testing.TestSchema;
@@ -64,7 +66,7 @@ class FencedWritesTest {
 
     @Test
     void aReleaseHoweverTheJobEnded() throws Exception {
-        for (ReleaseAction action : ReleaseAction.values()) {
+        for (Action action : Action.values()) {
             Map<Long, WriteResult> outcomes = old.outcomes()
                     .release(
                             jobs.stream()

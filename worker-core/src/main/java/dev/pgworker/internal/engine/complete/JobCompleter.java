@@ -13,6 +13,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.function.Predicate;
+import java.util.stream.Collectors;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -21,6 +22,7 @@ import org.slf4j.LoggerFactory;
 import dev.pgworker.internal.engine.WorkerContext;
 import dev.pgworker.internal.engine.claim.ClaimTracker;
 import dev.pgworker.internal.engine.queue.FreedQueues;
+import dev.pgworker.internal.engine.queue.InFlight;
 import dev.pgworker.internal.engine.queue.LocalQueue;
 import dev.pgworker.internal.engine.run.EncodedOutcome;
 import dev.pgworker.internal.engine.run.JobOutcome;
@@ -57,29 +59,16 @@ public final class JobCompleter extends BackgroundService {
     /** What a completion fails with where somebody holds a row, or one is not where it was. */
     private static final Set<String> SOMETHING_HELD = Set.of("55P03", "40P01", "40001");
 
-    /** A transaction that holds the row of a queue for so long is worth a word. */
-    private static final Duration KEPT_FOR_LONG = Duration.ofSeconds(10);
-
-    private static final Duration SHORTEST_BUSY_PAUSE = Duration.ofMillis(20);
-    private static final Duration LONGEST_BUSY_PAUSE = Duration.ofMillis(320);
-
-    /** How often an outcome is written before it is put away where something else may be to blame, a right for instance. */
-    private static final int SCHEMA_TRIES = 6;
-
-    /** Into so many parts the patience is divided to say how often an outcome is left to the reconciler while none is written. */
-    private static final int LEAVE_SHARE = 30;
-
-    /** So many are left to the reconciler at once after a pause, at most. */
-    private static final int MOST_AT_ONCE = 4;
-
     private final WorkerContext context;
     private final OutcomeStore store;
     private final LocalQueue localQueue;
+    private final InFlight inFlight;
     private final ClaimTracker tracker;
     private final FreedQueues freedQueues;
     private final OutcomeInbox inbox;
-    private final Duration patience;
     private final OutcomeReporter reporter;
+    private final Refusals refusals;
+    private final QueuesToFree toFree;
 
     /** What the next write holds, one outcome of a job. Owned by the thread; survives a failed write. */
     private final Map<Long, Ending> group = new LinkedHashMap<>();
@@ -87,29 +76,8 @@ public final class JobCompleter extends BackgroundService {
     /** Outcomes of jobs of which there is another one in the group. Owned by the thread. */
     private final Deque<Ending> later = new ArrayDeque<>();
 
-    /** What is on its way from the inbox to {@link #group}. Owned by the thread. */
-    private final List<EncodedOutcome> drained = new ArrayList<>();
-
-    /** When outcomes were last written, by {@link System#nanoTime}. Owned by the thread. */
-    private long writtenAt = System.nanoTime();
-
-    /** Since when outcomes are refused and none is written, by {@link System#nanoTime}; null if not. Owned by the thread. */
-    private @Nullable Long refusedSince;
-
-    /** From when the pace of leaving outcomes to the reconciler counts, by {@link System#nanoTime}. Owned by the thread. */
-    private long givenUpAt = System.nanoTime();
-
     /** How long to wait before busy jobs are tried again. Owned by the thread. */
-    private Duration busyPause = SHORTEST_BUSY_PAUSE;
-
-    /** Queues of which nothing is left here, by their ids, until they are free. Owned by the thread. */
-    private final Map<Integer, HeldQueue> toFree = new LinkedHashMap<>();
-
-    /** Since when such a queue cannot be freed, and when to try again, by {@link System#nanoTime}. Owned by the thread. */
-    private long keptSince;
-
-    private long freeAt = System.nanoTime();
-    private boolean keptLogged;
+    private final Backoff busy = new Backoff(Duration.ofMillis(20), Duration.ofMillis(320));
 
     /** Why the last outcome could not be written; null if none is in the way. */
     private volatile @Nullable String obstacle;
@@ -131,11 +99,13 @@ public final class JobCompleter extends BackgroundService {
         this.context = context;
         this.store = store;
         this.localQueue = localQueue;
+        inFlight = localQueue.inFlight();
         this.tracker = tracker;
         this.freedQueues = freedQueues;
         this.inbox = inbox;
-        this.patience = patience;
         reporter = new OutcomeReporter(context, this::progress);
+        refusals = new Refusals(store, patience);
+        toFree = new QueuesToFree(store, context.signal());
     }
 
     /** Returns why outcomes cannot be written; null while nothing is known to be in the way. */
@@ -149,7 +119,7 @@ public final class JobCompleter extends BackgroundService {
      * @return false if that takes longer than the limit
      */
     public boolean awaitWritten(Duration limit) throws InterruptedException {
-        return localQueue.awaitIdle(limit);
+        return inFlight.awaitIdle(limit);
     }
 
     @Override
@@ -157,8 +127,8 @@ public final class JobCompleter extends BackgroundService {
         try {
             fill();
             settleDecided();
-            SQLException first = writeIsolated(Ending::isSuccess, this::complete);
-            SQLException second = writeIsolated(ending -> !ending.isSuccess(), this::release);
+            SQLException first = writeIsolated(Ending::isSuccess);
+            SQLException second = writeIsolated(ending -> !ending.isSuccess());
             freeQueues();
             if (first != null || second != null) {
                 throw first == null ? second : first;
@@ -175,14 +145,12 @@ public final class JobCompleter extends BackgroundService {
     /** Where only busy jobs are left somebody changes them in an open transaction, which may take long. So may a refusal. */
     private void awaitBusy() throws InterruptedException {
         if (group.isEmpty()) {
-            busyPause = SHORTEST_BUSY_PAUSE;
+            busy.reset();
         } else if (inbox.isEmpty()) {
-            EncodedOutcome next = inbox.poll(busyPause);
+            EncodedOutcome next = inbox.poll(busy.next());
             if (next != null) {
                 add(new Ending(next));
             }
-            Duration longer = busyPause.multipliedBy(2);
-            busyPause = longer.compareTo(LONGEST_BUSY_PAUSE) < 0 ? longer : LONGEST_BUSY_PAUSE;
         }
     }
 
@@ -191,7 +159,7 @@ public final class JobCompleter extends BackgroundService {
             add(later.remove());
         }
         if (group.isEmpty()) {
-            EncodedOutcome next = toFree.isEmpty() ? idle(inbox::take) : inbox.poll(LONGEST_BUSY_PAUSE);
+            EncodedOutcome next = toFree.isEmpty() ? idle(inbox::take) : inbox.poll(QueuesToFree.PAUSE);
             if (next != null) {
                 add(new Ending(next));
             }
@@ -202,9 +170,9 @@ public final class JobCompleter extends BackgroundService {
                         .filter(ending -> !ending.busy && ending.backoff == null)
                         .count();
         if (room > 0) {
+            List<EncodedOutcome> drained = new ArrayList<>();
             inbox.drainTo(drained, room);
             drained.forEach(next -> add(new Ending(next)));
-            drained.clear();
         }
     }
 
@@ -215,31 +183,25 @@ public final class JobCompleter extends BackgroundService {
         }
     }
 
-    /** Writes outcomes together and settles those that are written. */
-    @FunctionalInterface
-    private interface Writer {
-        void write(List<Ending> endings) throws SQLException;
-    }
-
     /**
      * Writes outcomes of the group together, or one by one where that is refused. Returns why it is to be repeated, if
      * something was in the way; what could be written is settled all the same.
      *
      * @throws SQLException if the database cannot be used
      */
-    private @Nullable SQLException writeIsolated(Predicate<Ending> which, Writer writer) throws SQLException {
+    private @Nullable SQLException writeIsolated(Predicate<Ending> which) throws SQLException {
         List<Ending> together = group.values().stream()
                 .filter(ending -> !ending.alone && which.test(ending))
                 .toList();
         if (!together.isEmpty()) {
             try {
-                writer.write(together);
+                write(together);
             } catch (SQLException | RuntimeException | Error e) {
                 together.forEach(ending -> ending.tried = true);
-                requireAnswer(e);
+                refusals.requireAnswer(e);
                 int tries = together.stream().mapToInt(Ending::failed).max().orElse(1);
-                if (tries < mostGroupTries(e) && !isPatienceOver()) {
-                    return asSqlException(e);
+                if (!refusals.isGroupToBlame(tries, e)) {
+                    return Refusals.asSqlException(e);
                 }
                 log.debug("A group of {} outcomes was refused; they are written one by one", together.size(), e);
                 together.forEach(Ending::isolate);
@@ -250,16 +212,16 @@ public final class JobCompleter extends BackgroundService {
                 .filter(ending -> ending.alone && !ending.isWaiting() && which.test(ending))
                 .toList()) {
             try {
-                writer.write(List.of(ending));
+                write(List.of(ending));
                 progress();
             } catch (SQLException | RuntimeException | Error e) {
                 ending.tried = true;
-                requireAnswer(e);
-                if (!isOutOfTheWay(ending, e, writer)) {
-                    if (othersAreWritten(ending)) {
+                refusals.requireAnswer(e);
+                if (!isOutOfTheWay(ending, e)) {
+                    if (refusals.othersAreWritten(ending)) {
                         letWait(ending, e);
                     } else {
-                        toRepeat = asSqlException(e);
+                        toRepeat = Refusals.asSqlException(e);
                     }
                 }
             }
@@ -296,86 +258,36 @@ public final class JobCompleter extends BackgroundService {
         }
     }
 
-    /** Returns how often a group is written before its outcomes are written one by one: a refusal is repeated in vain. */
-    private static int mostGroupTries(Throwable e) {
-        return switch (DatabaseFailure.of(e)) {
-            case CONFLICT, CANCELLED -> 3;
-            case OUTAGE -> 5;
-            case REFUSED, INTERNAL -> 1;
-        };
-    }
-
-    /** Returns how often one outcome is written before it is put away. */
-    private static int mostTries(Throwable e) {
-        return switch (DatabaseFailure.of(e)) {
-            case CONFLICT -> 8;
-            case CANCELLED -> 5;
-            case OUTAGE, REFUSED, INTERNAL -> isAboutTheSchema(e) ? SCHEMA_TRIES : 1;
-        };
-    }
-
-    /** Puts a refused outcome away, or leaves it to the reconciler, if its job is to blame; returns false if it is to be tried again. */
-    private boolean isOutOfTheWay(Ending ending, Throwable e, Writer writer) throws SQLException {
-        if (DatabaseFailure.isDiskFull(e)) {
+    /** Puts a refused outcome away, or leaves it to the reconciler, if it is to blame; returns false if it is to be tried again. */
+    private boolean isOutOfTheWay(Ending ending, Throwable refusal) throws SQLException {
+        if (!refusals.isToBlame(ending, refusal)) {
             return false;
         }
-        boolean others = othersAreWritten(ending);
-        boolean proven = false;
-        if (!others && isPatienceOver() && areRowsToBlame()) {
+        EncodedOutcome whole = ending.ended;
+        for (EncodedOutcome instead : OutcomeEncoder.inOtherWords(whole, refusal)) {
+            ending.ended = instead;
             try {
-                // What was in the way may just have ended.
-                writer.write(List.of(ending));
-                return true;
-            } catch (SQLException | RuntimeException | Error again) {
-                requireAnswer(again);
-                proven = true;
+                write(List.of(ending));
+            } catch (SQLException | RuntimeException | Error e) {
+                ending.ended = whole;
+                refusals.requireAnswer(e);
+                log.debug("The outcome of {} is refused in these words, too", ending.job(), e);
+                continue;
             }
-        }
-        boolean lacking = DatabaseFailure.of(e) == DatabaseFailure.OUTAGE;
-        boolean blamed = lacking
-                ? others && ending.isRefusedFor(patience)
-                : ending.failed() >= mostTries(e) && (others || !mayConcernAll(e));
-        if (!blamed && !proven) {
-            return false;
-        } else if (!lacking && wroteOtherwise(ending, e, writer)) {
+            if (OutcomeEncoder.isInexpressible(instead) && !OutcomeEncoder.isInexpressible(whole)) {
+                reporter.named(
+                        whole,
+                        () -> log.error(
+                                "The outcome of {} cannot be written; the job counts as failed",
+                                ending.job(),
+                                ErrorText.loggable(refusal)));
+            }
             return true;
-        } else if (!others && !proven) {
+        }
+        if (!refusals.mayGiveUp(ending)) {
             return false;
         }
-        giveUp(ending, e);
-        return true;
-    }
-
-    /** As a time limit, a lock or a missing right does. */
-    private static boolean mayConcernAll(Throwable e) {
-        return DatabaseFailure.of(e) == DatabaseFailure.CANCELLED || isAboutTheSchema(e);
-    }
-
-    private boolean othersAreWritten(Ending ending) {
-        return writtenAt - ending.refusedAt > 0;
-    }
-
-    /** Returns whether nothing has been written for so long that the database is to be asked why. */
-    private boolean isPatienceOver() {
-        return refusedSince != null && System.nanoTime() - refusedSince >= patience.toNanos();
-    }
-
-    /** Asks the database whether outcomes could be written if it were not for their rows; no answer, or too soon, is a no. */
-    private boolean areRowsToBlame() {
-        long interval = patience.dividedBy(LEAVE_SHARE).toNanos();
-        if (System.nanoTime() - givenUpAt < interval) {
-            return false;
-        }
-        try {
-            store.writeNothing();
-        } catch (SQLException e) {
-            log.debug("Nothing can be written", e);
-            return false;
-        }
-        // What was let pass is made up for, as there are pauses of several seconds between the writes that fail.
-        long next = givenUpAt + interval;
-        long earliest = System.nanoTime() - MOST_AT_ONCE * interval;
-        givenUpAt = next - earliest > 0 ? next : earliest;
+        giveUp(ending, refusal);
         return true;
     }
 
@@ -390,100 +302,21 @@ public final class JobCompleter extends BackgroundService {
                         ending.job(),
                         ErrorText.loggable(refusal)));
         forget(List.of(ending));
-        end(List.of(ending.job()));
+        toFree.add(inFlight.settled(List.of(ending.job())));
         tracker.doubt();
         context.signal().capacityFreed();
     }
 
-    private static boolean isAboutTheSchema(Throwable e) {
-        String state = stateOf(e);
-        return state.startsWith("42") || state.startsWith("3F") || state.startsWith("28");
-    }
-
-    private static String stateOf(Throwable e) {
-        return e instanceof SQLException sql && sql.getSQLState() != null ? sql.getSQLState() : "";
-    }
-
-    /** Throws the failure unless a server that works has answered with it, which may concern one row, whatever it says. */
-    private void requireAnswer(Throwable e) throws SQLException {
-        if (DatabaseFailure.of(e) == DatabaseFailure.OUTAGE && !DatabaseFailure.isAnswer(e)) {
-            refusedSince = null;
-            throw asSqlException(e);
-        }
-        if (refusedSince == null) {
-            refusedSince = System.nanoTime();
-        }
-    }
-
-    private static SQLException asSqlException(Throwable e) {
-        return e instanceof SQLException sql ? sql : new SQLException(e);
-    }
-
-    /** Writes less and less: what the history is told never keeps a job from ending. */
-    private boolean wroteOtherwise(Ending ending, Throwable refusal, Writer writer) throws SQLException {
-        if (writeInAscii(ending, refusal)) {
-            return true;
-        }
-        EncodedOutcome whole = ending.ended;
-        RunRecord run = whole.run();
-        if (run == null) {
-            return putAway(ending, refusal);
-        }
-        if (run.result() != null && wrote(ending, whole.withRun(run.withoutResult()), writer)) {
-            return true;
-        }
-        if (wrote(ending, whole.withoutRun(), writer) || putAway(ending, refusal)) {
-            return true;
-        }
-        ending.ended = whole.withoutRun();
-        if (writeInAscii(ending, refusal) || putAway(ending, refusal)) {
-            return true;
-        }
-        ending.ended = whole;
-        return false;
-    }
-
-    /** The encoding of the database may lack characters of an error's text. */
-    private boolean writeInAscii(Ending ending, Throwable refusal) throws SQLException {
-        Release release = ending.ended.release();
-        if (release == null || release.error() == null || !stateOf(refusal).startsWith("22")) {
-            return false;
-        }
-        EncodedOutcome ended = ending.ended;
-        Release ascii = release.withError(ErrorText.ascii(release.error()));
-        return wrote(ending, ended.withRelease(ascii), this::release);
-    }
-
-    private boolean putAway(Ending ending, Throwable refusal) throws SQLException {
-        EncodedOutcome ended = ending.ended;
-        EncodedOutcome failed = OutcomeEncoder.inexpressible(
-                        ended.job(), "the outcome of this attempt could not be written: " + ErrorText.headline(refusal))
-                .withTrace(ended.trace())
-                .withRun(ended.run());
-        boolean wrote = wrote(ending, failed, this::release);
-        if (wrote) {
-            reporter.named(
-                    ending.ended,
-                    () -> log.error(
-                            "The outcome of {} cannot be written; the job counts as failed",
-                            ending.job(),
-                            ErrorText.loggable(refusal)));
-        }
-        return wrote;
-    }
-
-    /** Writes something else of the outcome; returns false, and restores what it was, if that is refused as well. */
-    private boolean wrote(Ending ending, EncodedOutcome instead, Writer writer) throws SQLException {
-        EncodedOutcome before = ending.ended;
-        ending.ended = instead;
-        try {
-            writer.write(List.of(ending));
-            return true;
-        } catch (SQLException | RuntimeException | Error e) {
-            ending.ended = before;
-            requireAnswer(e);
-            log.debug("The outcome of {} is refused in other words, too", ending.job(), e);
-            return false;
+    /** Writes outcomes together, of which all are successes or none is, and settles those that are written. */
+    private void write(List<Ending> endings) throws SQLException {
+        if (endings.get(0).isSuccess()) {
+            complete(endings);
+        } else {
+            List<Release> releases = endings.stream()
+                    .map(ending -> Objects.requireNonNull(ending.ended.release()))
+                    .toList();
+            settle(endings, store.release(releases, inFlight.renewals(), runs(endings)), List.of());
+            context.signal().jobsMayBeDue();
         }
     }
 
@@ -492,34 +325,25 @@ public final class JobCompleter extends BackgroundService {
                 .map(Ending::job)
                 .sorted(Comparator.comparingLong(Job::id))
                 .toList();
-        List<HeldClaim> held = localQueue.held(done);
         Map<Long, RunRecord> runs = runs(endings);
-        Map<Long, WriteResult> unwritten;
         // What was in the way once may be so for long: then nothing more than the jobs is asked for.
-        if (endings.stream().anyMatch(ending -> ending.busy || ending.tried || ending.alone)) {
-            unwritten = store.complete(withoutAddresses(held), List.of(), false, runs);
-        } else {
+        if (endings.stream().noneMatch(ending -> ending.busy || ending.tried || ending.alone)) {
+            List<HeldClaim> held = inFlight.held(done, true);
+            boolean addressed = held.stream().allMatch(one -> one.address() != null);
+            List<HeldQueue> over = addressed ? inFlight.queuesEndingWith(done) : List.of();
+            boolean wake = !over.isEmpty() && localQueue.free() == 0;
             try {
-                List<HeldQueue> over = localQueue.queuesEndingWith(done);
-                boolean wake = !over.isEmpty() && localQueue.free() == 0;
-                unwritten = store.complete(held, over, wake, runs);
-                localQueue.freed(done, over);
+                settle(endings, store.complete(held, over, wake, runs), over);
                 noteFreed(over, wake);
+                return;
             } catch (SQLException e) {
-                if (!SOMETHING_HELD.contains(stateOf(e))) {
+                if (!SOMETHING_HELD.contains(Objects.requireNonNullElse(e.getSQLState(), ""))) {
                     throw e;
                 }
                 log.debug("Somebody holds a row of {} jobs that have ended, or of their queues", done.size(), e);
-                unwritten = store.complete(withoutAddresses(held), List.of(), false, runs);
             }
         }
-        settle(endings, unwritten);
-    }
-
-    private static List<HeldClaim> withoutAddresses(List<HeldClaim> held) {
-        return held.stream()
-                .map(one -> new HeldClaim(one.jobId(), one.lockedAt(), null))
-                .toList();
+        settle(endings, store.complete(inFlight.held(done, false), List.of(), false, runs), List.of());
     }
 
     private void noteFreed(List<HeldQueue> queues, boolean othersKnow) {
@@ -531,45 +355,12 @@ public final class JobCompleter extends BackgroundService {
         }
     }
 
-    private void release(List<Ending> endings) throws SQLException {
-        List<Release> releases = endings.stream()
-                .map(ending -> Objects.requireNonNull(ending.ended.release()))
-                .toList();
-        settle(endings, store.release(releases, localQueue, runs(endings)));
-        context.signal().jobsMayBeDue();
-    }
-
-    /** Frees queues of which nothing is left here. Whoever holds the row of one for long holds up nothing but that queue. */
     private void freeQueues() throws SQLException {
-        if (toFree.isEmpty() || System.nanoTime() - freeAt < 0) {
-            return;
-        }
-        Set<Integer> left;
         try {
-            left = store.free(List.copyOf(toFree.values()));
+            toFree.free();
         } catch (SQLException | RuntimeException | Error e) {
-            requireAnswer(e);
+            refusals.requireAnswer(e);
             log.debug("Queues could not be freed", e);
-            left = Set.copyOf(toFree.keySet());
-        }
-        if (toFree.keySet().retainAll(left)) {
-            context.signal().jobsMayBeDue();
-        }
-        if (toFree.isEmpty()) {
-            keptSince = 0;
-            keptLogged = false;
-            return;
-        }
-        long now = System.nanoTime();
-        keptSince = keptSince == 0 ? now : keptSince;
-        freeAt = now + LONGEST_BUSY_PAUSE.toNanos();
-        if (!keptLogged && now - keptSince > KEPT_FOR_LONG.toNanos()) {
-            keptLogged = true;
-            log.warn(
-                    "Queues {} stay locked: another transaction has held their rows for {} s, or a trigger refuses the change. Their"
-                            + " jobs wait until it ends; others run",
-                    toFree.values().stream().map(HeldQueue::name).toList(),
-                    KEPT_FOR_LONG.toSeconds());
         }
     }
 
@@ -597,37 +388,40 @@ public final class JobCompleter extends BackgroundService {
             }
         }
         if (!decided.isEmpty()) {
-            settle(decided, lost);
+            settle(decided, lost, List.of());
         }
     }
 
-    /** Removes what is written from the group, tells about it, and frees the slots. */
-    private void settle(List<Ending> endings, Map<Long, WriteResult> outcomes) {
-        writtenAt = System.nanoTime();
-        refusedSince = null;
+    /**
+     * Removes what is written from the group, tells about it, and frees the slots.
+     *
+     * @param freed the queues that have been freed with that
+     */
+    private void settle(List<Ending> endings, Map<Long, WriteResult> outcomes, List<HeldQueue> freed) {
+        refusals.written();
         List<Ending> settled = new ArrayList<>();
         boolean anyLost = false;
         for (Ending ending : endings) {
             WriteResult written = outcomes.get(ending.job().id());
             ending.busy = written == WriteResult.BUSY
-                    || (written == WriteResult.LOST && localQueue.hasPendingLock(Claim.of(ending.job())));
+                    || (written == WriteResult.LOST && inFlight.renewals().takePending(Claim.of(ending.job())));
             if (!ending.busy) {
                 settled.add(ending);
                 anyLost |= written == WriteResult.LOST;
             }
         }
         forget(settled);
-        end(settled.stream().map(Ending::job).toList());
+        List<HeldQueue> over = new ArrayList<>(
+                inFlight.settled(settled.stream().map(Ending::job).toList()));
+        Set<Integer> free = freed.stream().map(HeldQueue::id).collect(Collectors.toSet());
+        over.removeIf(queue -> free.contains(queue.id()));
+        toFree.add(over);
         if (anyLost) {
             tracker.doubt();
         }
         context.signal().capacityFreed();
         settled.forEach(
                 ending -> reporter.report(ending, outcomes.get(ending.job().id())));
-    }
-
-    private void end(List<Job> jobs) {
-        localQueue.settled(jobs).forEach(queue -> toFree.put(queue.id(), queue));
     }
 
     private void forget(List<Ending> endings) {

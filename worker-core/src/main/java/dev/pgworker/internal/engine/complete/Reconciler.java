@@ -4,7 +4,6 @@ import java.sql.SQLException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collection;
-import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -20,19 +19,20 @@ import org.slf4j.LoggerFactory;
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.internal.engine.WorkerContext;
 import dev.pgworker.internal.engine.claim.ClaimTracker;
+import dev.pgworker.internal.engine.queue.InFlight;
 import dev.pgworker.internal.engine.queue.LocalQueue;
 import dev.pgworker.internal.engine.run.JobExecutor;
 import dev.pgworker.internal.failure.DatabaseFailure;
 import dev.pgworker.internal.lifecycle.PeriodicService;
 import dev.pgworker.internal.lifecycle.WorkSignal;
 import dev.pgworker.internal.store.Claim;
-import dev.pgworker.internal.store.HeldJob;
 import dev.pgworker.internal.store.HeldQueue;
 import dev.pgworker.internal.store.HoldingStore;
+import dev.pgworker.internal.store.HoldingStore.HeldJob;
 import dev.pgworker.internal.store.JobStore;
 import dev.pgworker.internal.store.OutcomeStore;
 import dev.pgworker.internal.store.Release;
-import dev.pgworker.internal.store.ReleaseAction;
+import dev.pgworker.internal.store.Release.Action;
 import dev.pgworker.internal.store.RenewedLocks;
 import dev.pgworker.internal.store.WriteResult;
 import dev.pgworker.job.Job;
@@ -64,12 +64,6 @@ public final class Reconciler extends PeriodicService implements WorkSignal.Rece
     /** The longest time between two steps while no job is here. */
     private static final Duration IDLE_TICK = Duration.ofSeconds(5);
 
-    /** How often to find out why nothing starts. */
-    private static final Duration STALL_CHECK = Duration.ofSeconds(15);
-
-    /** One part of so many of the time, where it takes long. */
-    private static final int STALL_SHARE = 20;
-
     private static final List<Duration> LOOKS_AFTER_DOUBT =
             List.of(Duration.ZERO, Duration.ofSeconds(5), Duration.ofSeconds(30));
 
@@ -90,19 +84,17 @@ public final class Reconciler extends PeriodicService implements WorkSignal.Rece
     /** How long to wait for statements that may bring what is unknown; then other things have their turn. */
     private static final Duration LONGEST_AWAIT = Duration.ofSeconds(2);
 
-    private static final int RELEASE_TRIES = 3;
-
     private static final Duration RECHECK = Duration.ofMillis(50);
 
     private final WorkerContext context;
     private final HoldingStore holdings;
     private final OutcomeStore outcomes;
     private final LocalQueue localQueue;
+    private final InFlight inFlight;
     private final ClaimTracker tracker;
     private final JobExecutor executor;
     private final StallDiagnosis stallDiagnosis;
     private final Duration interval;
-    private final Duration stallAfter;
 
     /** Which look after a doubt comes next; the size of the list when there is none. Set to 0 by any thread. */
     private final AtomicInteger nextLook = new AtomicInteger(LOOKS_AFTER_DOUBT.size());
@@ -110,12 +102,10 @@ public final class Reconciler extends PeriodicService implements WorkSignal.Rece
     private volatile long doubtedAt;
 
     private final AtomicLong reconciled = new AtomicLong();
-    private volatile @Nullable String stall;
 
     // Owned by the thread.
     private long lookAt;
     private long earliestLook = System.nanoTime();
-    private long stallCheckAt = System.nanoTime();
     private long compareAt = System.nanoTime();
     private Set<Claim> suspects = Set.of();
 
@@ -145,11 +135,11 @@ public final class Reconciler extends PeriodicService implements WorkSignal.Rece
         this.holdings = store.holdings();
         this.outcomes = store.outcomes();
         this.localQueue = localQueue;
+        inFlight = localQueue.inFlight();
         this.tracker = tracker;
         this.executor = executor;
         this.stallDiagnosis = stallDiagnosis;
         this.interval = interval;
-        stallAfter = stallDiagnosis.stallAfter();
         lookAt = System.nanoTime() + interval.toNanos();
     }
 
@@ -175,21 +165,27 @@ public final class Reconciler extends PeriodicService implements WorkSignal.Rece
 
     /** Returns why a due job does not start although a handler is free; null while there is no such job. */
     public @Nullable String stall() {
-        return stall;
+        return stallDiagnosis.stall();
     }
 
     /** A part that fails does not keep the others from being done, unless the database cannot be used. */
     @Override
     protected Duration work() throws SQLException, InterruptedException {
         giveBackUnattended();
-        Failed failed = new Failed();
-        failed.unless(this::compareWaiting);
-        failed.unless(this::renew);
-        failed.unless(this::checkStall);
-        if (isLookDue(System.nanoTime())) {
-            failed.unless(this::look);
+        SQLException first = null;
+        for (Part part : List.<Part>of(this::compareWaiting, this::renew, stallDiagnosis::check, this::lookIfDue)) {
+            try {
+                part.run();
+            } catch (SQLException e) {
+                if (DatabaseFailure.of(e) == DatabaseFailure.OUTAGE) {
+                    throw e;
+                }
+                first = first == null ? e : first;
+            }
         }
-        failed.rethrow();
+        if (first != null) {
+            throw first;
+        }
         return Duration.ofNanos(untilNextStep());
     }
 
@@ -199,34 +195,11 @@ public final class Reconciler extends PeriodicService implements WorkSignal.Rece
         void run() throws SQLException, InterruptedException;
     }
 
-    /** Why the first part of a step failed that did. */
-    private static final class Failed {
-
-        private @Nullable SQLException first;
-
-        void unless(Part part) throws SQLException, InterruptedException {
-            try {
-                part.run();
-            } catch (SQLException e) {
-                if (DatabaseFailure.of(e) == DatabaseFailure.OUTAGE) {
-                    throw e;
-                } else if (first == null) {
-                    first = e;
-                } else {
-                    first.addSuppressed(e);
-                }
-            }
+    private void lookIfDue() throws SQLException, InterruptedException {
+        long time = System.nanoTime();
+        if (time - earliestLook >= 0 && (time - lookAt >= 0 || time - nextLookAt() >= 0)) {
+            look();
         }
-
-        void rethrow() throws SQLException {
-            if (first != null) {
-                throw first;
-            }
-        }
-    }
-
-    private boolean isLookDue(long time) {
-        return time - earliestLook >= 0 && (time - lookAt >= 0 || time - nextLookAt() >= 0);
     }
 
     /** Returns when the next look after a doubt is due; a time that never comes if there is none. */
@@ -240,8 +213,9 @@ public final class Reconciler extends PeriodicService implements WorkSignal.Rece
     private long untilNextStep() {
         long time = System.nanoTime();
         long untilLook = Math.max(earliestLook - time, Math.min(lookAt - time, nextLookAt() - time));
-        Duration tick = localQueue.isIdle() ? IDLE_TICK : TICK;
-        return Math.max(0, Math.min(Math.min(tick.toNanos(), stallAfter.toNanos()), untilLook));
+        Duration tick = inFlight.isIdle() ? IDLE_TICK : TICK;
+        return Math.max(
+                0, Math.min(Math.min(tick.toNanos(), stallDiagnosis.stallAfter().toNanos()), untilLook));
     }
 
     /** Drops jobs that wait here although they are not held any more. */
@@ -252,7 +226,7 @@ public final class Reconciler extends PeriodicService implements WorkSignal.Rece
         compareAt = System.nanoTime() + COMPARE.toNanos();
         List<Claim> waiting = localQueue.waiting();
         if (!waiting.isEmpty()) {
-            Set<Claim> held = holdings.stillHeld(waiting, localQueue);
+            Set<Claim> held = holdings.stillHeld(waiting, inFlight.renewals());
             List<Claim> lost = new ArrayList<>(waiting);
             lost.removeIf(held::contains);
             dropLost(lost);
@@ -262,7 +236,8 @@ public final class Reconciler extends PeriodicService implements WorkSignal.Rece
     /** Gives back what somebody took from the local queue but nobody has, and had not a tick ago. */
     private void giveBackUnattended() {
         long time = System.nanoTime();
-        if (time - suspectedAt < Math.min(TICK.toNanos(), stallAfter.toNanos())) {
+        if (time - suspectedAt
+                < Math.min(TICK.toNanos(), stallDiagnosis.stallAfter().toNanos())) {
             return;
         }
         suspectedAt = time;
@@ -272,7 +247,7 @@ public final class Reconciler extends PeriodicService implements WorkSignal.Rece
         twice.retainAll(suspects);
         suspects = unattended;
         for (Claim claim : twice) {
-            Job job = localQueue.job(claim);
+            Job job = inFlight.job(claim);
             if (job != null) {
                 reconciled.incrementAndGet();
                 log.error("{} was claimed but is not running; it is released", job);
@@ -288,33 +263,18 @@ public final class Reconciler extends PeriodicService implements WorkSignal.Rece
             log.warn("{} is no longer held by this worker; it is not started", job);
             context.events().publish(new WorkerEvent.JobLost(context.workerId(), job));
         }
-        List<HeldQueue> over = localQueue.settled(removed);
+        List<HeldQueue> over = inFlight.settled(removed);
         if (!over.isEmpty()) {
             tracker.doubt();
         }
     }
 
     private void renew() throws SQLException {
-        List<Claim> claims = localQueue.toRenew(RENEW_AFTER);
+        List<Claim> claims = inFlight.toRenew(RENEW_AFTER);
         if (!claims.isEmpty()) {
-            Set<Long> renewed = holdings.renew(claims, localQueue);
-            localQueue.renewed(claims.stream()
-                    .filter(claim -> renewed.contains(claim.jobId()))
-                    .toList());
-        }
-    }
-
-    private void checkStall() throws SQLException {
-        if (localQueue.sinceStart().compareTo(stallAfter) < 0) {
-            stall = null;
-        } else if (System.nanoTime() - stallCheckAt >= 0) {
-            stallCheckAt = System.nanoTime() + Math.min(STALL_CHECK.toNanos(), stallAfter.toNanos());
-            String reason = stallDiagnosis.reason(stall != null);
-            stallCheckAt = Math.max(stallCheckAt, System.nanoTime() + STALL_SHARE * stallDiagnosis.answerNanos());
-            if (reason != null && stall == null) {
-                log.error("Due jobs wait although handlers are free: {}", reason);
-            }
-            stall = reason;
+            Set<Long> renewed = holdings.renew(claims, inFlight.renewals());
+            claims.removeIf(claim -> !renewed.contains(claim.jobId()));
+            inFlight.renewals().renewed(claims);
         }
     }
 
@@ -353,7 +313,7 @@ public final class Reconciler extends PeriodicService implements WorkSignal.Rece
         List<HeldJob> unknown = new ArrayList<>(held);
         unknown.removeIf(this::isKnown);
         List<HeldQueue> unknownQueues = new ArrayList<>(queues);
-        unknownQueues.removeIf(queue -> localQueue.containsQueue(queue.id()));
+        unknownQueues.removeIf(queue -> inFlight.containsQueue(queue.id()));
         if (unknown.isEmpty() && unknownQueues.isEmpty()) {
             return true;
         }
@@ -362,7 +322,7 @@ public final class Reconciler extends PeriodicService implements WorkSignal.Rece
         }
         unknown.removeIf(this::isKnown);
         int jobs = unknown.isEmpty() ? 0 : giveBack(unknown);
-        unknownQueues.removeIf(queue -> localQueue.containsQueue(queue.id()));
+        unknownQueues.removeIf(queue -> inFlight.containsQueue(queue.id()));
         if (!unknownQueues.isEmpty()) {
             Set<Integer> left = outcomes.free(unknownQueues);
             unknownQueues.removeIf(queue -> left.contains(queue.id()));
@@ -381,7 +341,7 @@ public final class Reconciler extends PeriodicService implements WorkSignal.Rece
 
     /** A lock that has been renewed is known by its first time. */
     private boolean isKnown(HeldJob held) {
-        return localQueue.claimOf(held.claim().jobId(), held.claim().lockedAt()) != null;
+        return inFlight.claimOf(held.claim().jobId(), held.claim().lockedAt()) != null;
     }
 
     /** Waits until the statements have ended that had begun by then; returns whether they have. */
@@ -396,48 +356,31 @@ public final class Reconciler extends PeriodicService implements WorkSignal.Rece
         return true;
     }
 
-    private int giveBack(List<HeldJob> unknown) throws SQLException {
-        return release(unknown.stream()
-                .map(held -> new Release(held.claim(), held.key(), null, ReleaseAction.BACK, null, null, null))
-                .toList());
-    }
-
     /** Gives jobs back together, or one by one where that is refused; returns how many it has given back. */
-    private int release(List<Release> releases) throws SQLException {
-        Map<Long, WriteResult> written = new HashMap<>();
+    private int giveBack(List<HeldJob> unknown) throws SQLException {
+        List<Release> releases = unknown.stream()
+                .map(held -> new Release(held.claim(), held.key(), null, Action.BACK, null, null, null))
+                .toList();
         try {
-            written.putAll(releaseUndisturbed(releases));
-            releases.forEach(release -> refused.remove(release.claim()));
+            Collection<WriteResult> written =
+                    outcomes.release(releases, RenewedLocks.UNCHANGED, Map.of()).values();
+            unknown.forEach(held -> refused.remove(held.claim()));
+            return (int) written.stream()
+                    .filter(result -> result != WriteResult.LOST && result != WriteResult.GONE)
+                    .count();
         } catch (SQLException e) {
             if (DatabaseFailure.of(e) == DatabaseFailure.OUTAGE && !DatabaseFailure.isAnswer(e)) {
                 throw e;
-            } else if (releases.size() == 1) {
-                tellRefused(releases.get(0).claim(), e);
+            } else if (unknown.size() == 1) {
+                tellRefused(unknown.get(0).claim(), e);
                 return 0;
             }
-            int released = 0;
-            for (Release release : releases) {
-                released += release(List.of(release));
-            }
-            return released;
         }
-        written.values().removeIf(outcome -> outcome == WriteResult.LOST || outcome == WriteResult.GONE);
-        return written.size();
-    }
-
-    /** Once more where something was in the way that may be gone. */
-    private Map<Long, WriteResult> releaseUndisturbed(List<Release> releases) throws SQLException {
-        for (int attempt = 1; ; attempt++) {
-            try {
-                return outcomes.release(releases, RenewedLocks.UNCHANGED, Map.of());
-            } catch (SQLException e) {
-                DatabaseFailure kind = DatabaseFailure.of(e);
-                boolean disturbed = kind == DatabaseFailure.CONFLICT || kind == DatabaseFailure.CANCELLED;
-                if (!disturbed || attempt == RELEASE_TRIES) {
-                    throw e;
-                }
-            }
+        int givenBack = 0;
+        for (HeldJob held : unknown) {
+            givenBack += giveBack(List.of(held));
         }
+        return givenBack;
     }
 
     private void tellRefused(Claim claim, SQLException e) {

@@ -5,6 +5,8 @@ import java.sql.SQLTransientConnectionException;
 import java.time.Duration;
 
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 import dev.pgworker.internal.engine.claim.ClaimLoop;
 import dev.pgworker.internal.engine.claim.Claims;
@@ -13,8 +15,16 @@ import dev.pgworker.internal.engine.run.Ownership;
 import dev.pgworker.internal.failure.ErrorText;
 import dev.pgworker.internal.store.ClaimStore;
 
-/** Finds out why no job starts although a handler is free. Called on {@code worker-reconcile}. */
+/** Finds out from time to time why no job starts although a handler is free. Owned by {@code worker-reconcile}. */
 public final class StallDiagnosis {
+
+    private static final Logger log = LoggerFactory.getLogger(StallDiagnosis.class);
+
+    /** How often to find out. */
+    private static final Duration INTERVAL = Duration.ofSeconds(15);
+
+    /** One part of so many of the time, where it takes long. */
+    private static final int SHARE = 20;
 
     private final Ownership ownership;
     private final LocalQueue localQueue;
@@ -23,7 +33,12 @@ public final class StallDiagnosis {
     private final JobCompleter completer;
     private final Questions questions;
 
+    private long checkAt = System.nanoTime();
+
+    /** How long the last answer took; waiting in vain for a connection of the pool is no burden for the server. */
     private long answerNanos;
+
+    private volatile @Nullable String stall;
 
     /**
      * Whom to ask whether jobs wait, and since when that is a fault.
@@ -54,12 +69,25 @@ public final class StallDiagnosis {
         return questions.stallAfter();
     }
 
-    /**
-     * Returns how long the answer took that the last reason was found with; 0 if nothing was asked. Waiting in vain for a connection
-     * of the pool is no burden for the server.
-     */
-    long answerNanos() {
-        return answerNanos;
+    /** Returns why a due job does not start although a handler is free; null while none is known. May be called from any thread. */
+    @Nullable String stall() {
+        return stall;
+    }
+
+    /** Finds out, if it is time. */
+    void check() throws SQLException {
+        if (localQueue.sinceStart().compareTo(stallAfter()) < 0) {
+            stall = null;
+        } else if (System.nanoTime() - checkAt >= 0) {
+            checkAt = System.nanoTime()
+                    + Math.min(INTERVAL.toNanos(), stallAfter().toNanos());
+            String reason = reason(stall != null);
+            checkAt = Math.max(checkAt, System.nanoTime() + SHARE * answerNanos);
+            if (reason != null && stall == null) {
+                log.error("Due jobs wait although handlers are free: {}", reason);
+            }
+            stall = reason;
+        }
     }
 
     /**
@@ -67,7 +95,7 @@ public final class StallDiagnosis {
      *
      * @param isKnown whether that has been found before: a job that is given back and claimed again waits on
      */
-    @Nullable String reason(boolean isKnown) throws SQLException {
+    private @Nullable String reason(boolean isKnown) throws SQLException {
         Duration longEnough = isKnown ? Duration.ZERO : questions.stallAfter();
         answerNanos = 0;
         if (!ownership.mayClaim()) {

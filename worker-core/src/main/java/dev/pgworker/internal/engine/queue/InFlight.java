@@ -2,140 +2,229 @@ package dev.pgworker.internal.engine.queue;
 
 import java.time.Duration;
 import java.time.Instant;
-import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Predicate;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import org.jspecify.annotations.Nullable;
 
 import dev.pgworker.internal.engine.queue.Unit.LocalJob;
 import dev.pgworker.internal.store.Claim;
-import dev.pgworker.internal.store.RowLock;
+import dev.pgworker.internal.store.ClaimedJob;
+import dev.pgworker.internal.store.HeldClaim;
+import dev.pgworker.internal.store.HeldQueue;
 import dev.pgworker.job.Job;
 
 /**
- * The claims of one worker whose outcome is not known to be written, and the locks of those that were renewed because they
- * take long. Guarded by the {@link LocalQueue} that it belongs to.
+ * The claims of one worker whose outcome is not known to be written, how many jobs of each {@link Unit} are among them, and the payloads
+ * that are in memory. Thread-safe: its monitor guards these, and no other lock is taken under it.
  */
-final class InFlight {
+public final class InFlight {
 
-    private final Map<Claim, LocalJob> unsettled = new HashMap<>();
+    @GuardedBy("this") private final Map<Claim, LocalJob> unsettled = new HashMap<>();
 
-    /** The size of the payloads, in characters. */
-    private long payloadChars;
+    private final LockRenewals renewals = new LockRenewals();
 
-    private long settledInTotal;
+    /** How many claims there are, and the size of their payloads in characters. Changed under the monitor, read by any thread. */
+    private volatile int size;
 
-    void add(LocalJob local) {
-        unsettled.put(Claim.of(local.job), local);
-        payloadChars += local.job.payload().length();
-    }
+    private volatile long payloadChars;
 
-    /** Forgets a job whose outcome is written; returns null if it is not here. */
-    @Nullable LocalJob remove(Job job) {
-        LocalJob local = unsettled.remove(Claim.of(job));
-        if (local != null) {
-            payloadChars -= local.job.payload().length();
-            settledInTotal++;
+    @GuardedBy("this") private long settledInTotal;
+
+    synchronized void add(Collection<LocalJob> jobs) {
+        long chars = 0;
+        for (LocalJob local : jobs) {
+            unsettled.put(Claim.of(local.job), local);
+            local.unit.unsettled++;
+            chars += local.job.payload().length();
         }
-        return local;
+        size = unsettled.size();
+        payloadChars += chars;
     }
 
-    void setPayload(LocalJob local, String payload) {
-        local.job = local.job.withPayload(payload);
-        payloadChars += payload.length();
-    }
-
-    long settledInTotal() {
-        return settledInTotal;
-    }
-
-    void settledElsewhere(int jobs) {
-        settledInTotal += jobs;
-    }
+    // What is here
 
     int size() {
-        return unsettled.size();
+        return size;
     }
 
     long payloadChars() {
         return payloadChars;
     }
 
-    @Nullable LocalJob get(Claim claim) {
+    synchronized @Nullable LocalJob get(Claim claim) {
         return unsettled.get(claim);
     }
 
-    Collection<LocalJob> all() {
-        return unsettled.values();
-    }
-
-    /** Returns the claims whose jobs wait for a handler, or the others. */
-    List<Claim> claims(boolean waiting) {
+    /** Returns the claims of which this is true. */
+    synchronized List<Claim> claims(Predicate<LocalJob> which) {
         List<Claim> claims = new ArrayList<>();
         unsettled.forEach((claim, local) -> {
-            if ((local.stage == LocalJob.Stage.WAITING) == waiting) {
+            if (which.test(local)) {
                 claims.add(claim);
             }
         });
         return claims;
     }
 
-    /** Returns the lock of a claim; null if it has not been renewed. */
-    @Nullable RowLock lockOf(Claim claim) {
-        LocalJob local = unsettled.get(claim);
-        return local == null ? null : local.lock;
-    }
-
-    /** Returns the claim whose lock has, or may have, been renewed to this time; null if there is none. */
-    @Nullable Claim renewedTo(long jobId, Instant lockedAt) {
-        return unsettled.values().stream()
-                .filter(local -> local.job.id() == jobId && local.lock != null && local.lock.has(lockedAt))
-                .map(local -> Claim.of(local.job))
-                .findFirst()
-                .orElse(null);
-    }
-
-    /** As {@link LocalQueue#toRenew}. */
-    List<Claim> toRenew(Duration age) {
-        long time = System.nanoTime();
-        List<Claim> claims = new ArrayList<>();
-        unsettled.forEach((claim, local) -> {
-            if (time - local.renewedAt >= age.toNanos()) {
-                Instant current = local.lock == null ? claim.lockedAt() : local.lock.current();
-                if (local.lock == null || local.lock.pending() == null) {
-                    long micros = TimeUnit.NANOSECONDS.toMicros(time - local.renewedAt);
-                    local.lock = new RowLock(current, current.plus(micros, ChronoUnit.MICROS));
-                }
-                claims.add(claim);
+    /** Returns the units of the jobs of which this is true. */
+    synchronized Set<Unit> units(Predicate<LocalJob> which) {
+        Set<Unit> units = new HashSet<>();
+        for (LocalJob local : unsettled.values()) {
+            if (which.test(local)) {
+                units.add(local.unit);
             }
-        });
-        return claims;
-    }
-
-    /** As {@link LocalQueue#hasPendingLock}. */
-    boolean takePending(Claim claim) {
-        LocalJob local = unsettled.get(claim);
-        if (local == null || local.lock == null || local.lock.pending() == null) {
-            return false;
         }
-        local.lock = new RowLock(local.lock.pending(), null);
-        return true;
+        return units;
     }
 
-    /** As {@link LocalQueue#renewed}. */
-    void renewed(List<Claim> claims) {
-        long time = System.nanoTime();
+    /** Returns the job of a claim whose outcome is still to be written; null for any other. */
+    public @Nullable Job job(Claim claim) {
+        LocalJob local = get(claim);
+        return local == null ? null : local.job;
+    }
+
+    /** Returns true if this worker knows why it has locked this queue. */
+    public boolean containsQueue(int queueId) {
+        return !claims(local -> local.unit.queueId == queueId).isEmpty();
+    }
+
+    /** Returns the claim whose lock has, or may have, this time and whose outcome is still to be written; null if there is none. */
+    public @Nullable Claim claimOf(long jobId, Instant lockedAt) {
+        Claim claim = new Claim(jobId, lockedAt);
+        return get(claim) != null ? claim : renewals.claimOf(jobId, lockedAt);
+    }
+
+    /** Returns true if there is no claimed job whose outcome is still to be written. */
+    public boolean isIdle() {
+        return size() == 0;
+    }
+
+    // Locks and payloads
+
+    /** Returns the locks of the claims that are here, as far as they have been renewed. */
+    public LockRenewals renewals() {
+        return renewals;
+    }
+
+    /** Returns the claims whose locks are older than that, each with a pending time to which it is to be renewed. */
+    public List<Claim> toRenew(Duration age) {
+        return claims(local -> renewals.isDue(Claim.of(local.job), local.at, age));
+    }
+
+    /** Takes payloads in, by the ids of the jobs of these claims. */
+    public synchronized void setPayloads(List<Claim> claims, Map<Long, String> payloads) {
         for (Claim claim : claims) {
             LocalJob local = unsettled.get(claim);
-            if (local != null && local.lock != null && local.lock.pending() != null) {
-                local.lock = new RowLock(local.lock.pending(), null);
-                local.renewedAt = time;
+            String payload = payloads.get(claim.jobId());
+            if (local != null && payload != null && ClaimedJob.lacksPayload(local.job)) {
+                local.job = local.job.withPayload(payload);
+                payloadChars += payload.length();
             }
+        }
+    }
+
+    // Outcomes are written
+
+    /**
+     * Returns the claims of these jobs as their rows have them.
+     *
+     * @param addressed whether with the addresses of the rows
+     */
+    public synchronized List<HeldClaim> held(List<Job> jobs, boolean addressed) {
+        List<HeldClaim> claims = new ArrayList<>(jobs.size());
+        for (Job job : jobs) {
+            Claim claim = Claim.of(job);
+            LocalJob local = addressed ? unsettled.get(claim) : null;
+            claims.add(new HeldClaim(job.id(), renewals.current(claim), local == null ? null : local.address));
+        }
+        return claims;
+    }
+
+    /** Returns the queues of which nothing is left once these jobs are settled, as far as their locks have not been renewed. */
+    public synchronized List<HeldQueue> queuesEndingWith(List<Job> jobs) {
+        Map<Unit, Integer> counts = new HashMap<>();
+        for (Job job : jobs) {
+            LocalJob local = job.queueName() == null ? null : unsettled.get(Claim.of(job));
+            if (local != null && renewals.of(Claim.of(job)) == null) {
+                counts.merge(local.unit, 1, Integer::sum);
+            }
+        }
+        List<HeldQueue> queues = new ArrayList<>();
+        counts.forEach((unit, count) -> {
+            if (unit.unsettled == count) {
+                queues.add(unit.queue(unit.lockedAt));
+            }
+        });
+        return queues;
+    }
+
+    /** Forgets jobs whose outcome is written; returns the queues of which nothing is left. */
+    public synchronized List<HeldQueue> settled(Collection<Job> jobs) {
+        List<HeldQueue> over = new ArrayList<>();
+        long chars = 0;
+        for (Job job : jobs) {
+            Claim claim = Claim.of(job);
+            LocalJob local = unsettled.remove(claim);
+            if (local != null) {
+                chars += local.job.payload().length();
+                settledInTotal++;
+                if (--local.unit.unsettled == 0 && local.unit.queueId != 0) {
+                    over.add(local.unit.queue(renewals.of(claim) == null ? local.unit.lockedAt : null));
+                }
+                renewals.forget(claim);
+            }
+        }
+        size = unsettled.size();
+        payloadChars -= chars;
+        notifyAll();
+        return over;
+    }
+
+    /** Counts jobs as settled that have never been here. */
+    public synchronized void settledElsewhere(int jobs) {
+        settledInTotal += jobs;
+    }
+
+    /** Returns how many jobs have been settled since the start. */
+    public synchronized long settledInTotal() {
+        return settledInTotal;
+    }
+
+    /**
+     * How far a worker has come.
+     *
+     * @param settled as {@link #settledInTotal}
+     * @param idle as {@link #isIdle}
+     */
+    public record Progress(long settled, boolean idle) {}
+
+    /** Returns both as of one moment: a job that is not in flight any more is among the settled ones. */
+    public synchronized Progress progress() {
+        return new Progress(settledInTotal, unsettled.isEmpty());
+    }
+
+    /** Waits until the outcome of every claimed job is written; returns whether that is so. */
+    public synchronized boolean awaitIdle(Duration limit) throws InterruptedException {
+        long deadline = System.nanoTime() + limit.toNanos();
+        for (long left = limit.toNanos(); left > 0 && !unsettled.isEmpty(); left = deadline - System.nanoTime()) {
+            TimeUnit.NANOSECONDS.timedWait(this, left);
+        }
+        return unsettled.isEmpty();
+    }
+
+    /** Waits until a job is settled that was not when the given total was read, but no longer than the limit. */
+    public synchronized void awaitSettledBeyond(long total, Duration limit) throws InterruptedException {
+        if (settledInTotal == total) {
+            TimeUnit.NANOSECONDS.timedWait(this, limit.toNanos());
         }
     }
 }

@@ -1,11 +1,10 @@
 package dev.pgworker.internal.engine.queue;
 
 import java.time.Duration;
-import java.util.ArrayList;
+import java.util.ArrayDeque;
+import java.util.Deque;
 import java.util.HashSet;
-import java.util.List;
 import java.util.Set;
-import java.util.function.Consumer;
 
 import org.jspecify.annotations.Nullable;
 
@@ -13,8 +12,9 @@ import dev.pgworker.internal.engine.queue.Unit.LocalJob;
 
 /**
  * The {@link Runner}s of one worker, as many as the concurrency allows: tasks on the handler executor that take jobs from the local
- * queue one after the other. A runner is signed on before it is handed to the executor and signs off in the same step in which it finds
- * no job, so that a job added next always finds or starts one. Guarded by the {@link LocalQueue} that it belongs to.
+ * queue one after the other. A task counts as awaited from when it is to be handed to the executor until one begins, whichever that is, and
+ * then as a runner, which signs off in the same step in which it finds no job. So a job added next always finds or starts one. Guarded by
+ * the {@link LocalQueue} that it belongs to.
  */
 public final class RunnerSlots {
 
@@ -22,8 +22,8 @@ public final class RunnerSlots {
 
     private final Set<Runner> runners = new HashSet<>();
 
-    /** Runners that the handler executor has not begun yet. */
-    private int unbegun;
+    /** Since when tasks are awaited, by {@link System#nanoTime}, the oldest first. */
+    private final Deque<Long> awaited = new ArrayDeque<>();
 
     /** Runners that have a job. */
     private int running;
@@ -38,16 +38,10 @@ public final class RunnerSlots {
     /** Takes jobs on a thread of the handler executor. What it does is decided under the queue's lock. */
     public static final class Runner {
 
-        private final long signedOnAt = System.nanoTime();
-        private boolean begun;
         private @Nullable LocalJob job;
 
         @Nullable LocalJob job() {
             return job;
-        }
-
-        boolean isBegun() {
-            return begun;
         }
     }
 
@@ -55,64 +49,52 @@ public final class RunnerSlots {
         return running;
     }
 
-    boolean isFull() {
-        return runners.size() >= concurrency;
+    int awaited() {
+        return awaited.size();
+    }
+
+    boolean anyBegun() {
+        return !runners.isEmpty();
     }
 
     boolean contains(Runner runner) {
         return runners.contains(runner);
     }
 
-    /** Signs on as many runners as so many ready jobs need and the concurrency allows. */
-    List<Runner> signOnFor(int ready) {
-        List<Runner> missing = new ArrayList<>();
-        for (int i = Math.min(ready - unbegun, concurrency - runners.size()); i > 0; i--) {
-            missing.add(signOn());
+    /** Awaits as many more tasks as so many ready jobs need and the concurrency allows; returns how many the caller is to hand over. */
+    int awaitFor(int ready) {
+        int missing = Math.max(0, Math.min(ready, concurrency - runners.size()) - awaited.size());
+        for (int i = 0; i < missing; i++) {
+            awaited.add(System.nanoTime());
         }
         return missing;
     }
 
-    Runner signOn() {
+    /** Awaits one task less, for the executor has not taken it; it may begin all the same. */
+    void refused() {
+        awaited.pollLast();
+    }
+
+    /** Awaits those no longer that have been for so long, for the executor has lost them, or is late; returns how many. */
+    int lost(Duration longerThan) {
+        long time = System.nanoTime();
+        int lost = 0;
+        while (!awaited.isEmpty() && time - awaited.element() > longerThan.toNanos()) {
+            awaited.remove();
+            lost++;
+        }
+        return lost;
+    }
+
+    /** Signs a runner on for a task that has begun; null if there is no room, because the executor has been late or has begun it twice. */
+    @Nullable Runner begin() {
+        awaited.poll();
+        if (runners.size() >= concurrency) {
+            return null;
+        }
         Runner runner = new Runner();
-        signOn(runner);
-        return runner;
-    }
-
-    private void signOn(Runner runner) {
         runners.add(runner);
-        unbegun++;
-    }
-
-    /** Begins a runner that is signed on; returns false if it has begun already. */
-    boolean begin(Runner runner) {
-        if (runner.begun) {
-            return false;
-        }
-        runner.begun = true;
-        unbegun--;
-        return true;
-    }
-
-    /** Signs on a runner that was taken for lost, in place of one that has not begun; returns false if there is no room. */
-    boolean signOnLate(Runner runner) {
-        if (isFull()) {
-            Runner other = runners.stream().filter(one -> !one.begun).findAny().orElse(null);
-            if (other == null) {
-                return false;
-            }
-            signOff(other);
-        }
-        signOn(runner);
-        return true;
-    }
-
-    /** Tells of the jobs that runners have. */
-    void running(Consumer<LocalJob> teller) {
-        for (Runner runner : runners) {
-            if (runner.job != null) {
-                teller.accept(runner.job);
-            }
-        }
+        return runner;
     }
 
     void start(Runner runner, LocalJob job) {
@@ -136,23 +118,7 @@ public final class RunnerSlots {
 
     /** Signs a runner off that has no job; returns false if it was not signed on. */
     boolean signOff(Runner runner) {
-        boolean signedOn = runners.remove(runner);
-        if (signedOn && !runner.begun) {
-            unbegun--;
-        }
-        return signedOn;
-    }
-
-    /** Returns those that the executor has not begun for so long. */
-    List<Runner> unbegun(Duration longerThan) {
-        long time = System.nanoTime();
-        return runners.stream()
-                .filter(runner -> !runner.begun && time - runner.signedOnAt > longerThan.toNanos())
-                .toList();
-    }
-
-    boolean anyBegun() {
-        return runners.stream().anyMatch(runner -> runner.begun);
+        return runners.remove(runner);
     }
 
     /** Returns how long no job has started although a handler is free; zero while all handlers run. */

@@ -2,21 +2,18 @@ package dev.pgworker.internal.engine.queue;
 
 import java.time.Instant;
 import java.util.ArrayDeque;
-import java.util.ArrayList;
 import java.util.Deque;
-import java.util.List;
 import java.util.Objects;
 
 import org.jspecify.annotations.Nullable;
 
 import dev.pgworker.internal.store.ClaimedJob;
 import dev.pgworker.internal.store.HeldQueue;
-import dev.pgworker.internal.store.RowLock;
 import dev.pgworker.job.Job;
 
 /**
  * A job without a queue, or the run of a queue: jobs that were claimed together, which one handler runs one after the other. The queue is
- * freed when all of them are settled. Guarded by the {@link LocalQueue} that it belongs to.
+ * freed when all of them are settled.
  */
 final class Unit implements Comparable<Unit> {
 
@@ -28,14 +25,11 @@ final class Unit implements Comparable<Unit> {
     /** When the queue was locked. */
     final @Nullable Instant lockedAt;
 
-    /** The jobs that have not been handed out, in the order in which they start. */
+    /** The jobs that have not been handed out, in the order in which they start. Guarded by the {@link LocalQueue}. */
     final Deque<LocalJob> waiting = new ArrayDeque<>(1);
 
-    /** How many of its jobs are not settled. */
+    /** How many of its jobs are not settled. Guarded by {@link InFlight}. */
     int unsettled;
-
-    /** Whether the queue has been freed, or somebody has taken that over. */
-    boolean freed;
 
     private final int priority;
     private final Instant runAt;
@@ -54,13 +48,6 @@ final class Unit implements Comparable<Unit> {
     /** Returns the queue, locked since that time; null if the lock has been renewed. */
     HeldQueue queue(@Nullable Instant since) {
         return new HeldQueue(queueId, Objects.requireNonNull(queueName), since);
-    }
-
-    /** Takes all jobs out that have not been handed out. */
-    List<LocalJob> takeWaiting() {
-        List<LocalJob> taken = new ArrayList<>(waiting);
-        waiting.clear();
-        return taken;
     }
 
     /** The order of the first jobs in that of all jobs. */
@@ -84,18 +71,8 @@ final class Unit implements Comparable<Unit> {
         return System.identityHashCode(this);
     }
 
-    /** A claim that is not settled. Guarded by the {@link LocalQueue} that it belongs to. */
+    /** A claim that is not settled. */
     static final class LocalJob {
-
-        /** How far a claim has come. */
-        enum Stage {
-            /** Ready, or behind another job of its queue. */
-            WAITING,
-            /** To be given back without having been started. */
-            EXPIRED,
-            /** Handed out. */
-            TAKEN
-        }
 
         final @Nullable String address;
 
@@ -105,23 +82,17 @@ final class Unit implements Comparable<Unit> {
         /** The {@link System#nanoTime} at which the claim was taken in. */
         final long at;
 
-        /** With its payload once that is read. */
-        Job job;
+        /** With its payload once that is read. Set by {@link InFlight}. */
+        volatile Job job;
 
-        Stage stage = Stage.TAKEN;
-
-        /** The lock since it was renewed; null if it never was. */
-        @Nullable RowLock lock;
-
-        /** By {@link System#nanoTime}. */
-        long renewedAt;
+        /** Whether it waits for a handler, and nobody has taken it to run it or to give it back. Guarded by the {@link LocalQueue}. */
+        boolean waits;
 
         LocalJob(ClaimedJob claimed, Unit unit, long at) {
             this.job = claimed.job();
             this.address = claimed.address();
             this.unit = unit;
             this.at = at;
-            renewedAt = at;
         }
     }
 }

@@ -19,19 +19,22 @@ import dev.pgworker.task.TaskRegistry;
  * @param interceptors stand around every run, the first one outermost
  * @param transactions runs transactional handlers; null if there are none
  * @param jobScheduler what handlers get from their context
- * @param results encodes what they return
+ * @param results encodes what they return, by the codec that decodes payloads
  * @param cancelling how they are ended when their jobs are cancelled
  * @param payloads reads what claims have left out
  */
 public record HandlerCalls(
         TaskRegistry tasks,
-        PayloadCodec codec,
         List<JobInterceptor> interceptors,
         @Nullable HandlerTransactions transactions,
         JobScheduler jobScheduler,
         RunResults results,
         CancelSettings cancelling,
         Payloads payloads) {
+
+    PayloadCodec codec() {
+        return results.codec();
+    }
 
     /** Returns how the jobs of a task are run. */
     TaskOptions options(Job job) {

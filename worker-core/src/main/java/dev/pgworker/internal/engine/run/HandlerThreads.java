@@ -11,14 +11,12 @@ import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.function.Consumer;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import dev.pgworker.internal.engine.queue.LocalQueue;
-import dev.pgworker.internal.engine.queue.RunnerSlots.Runner;
 import dev.pgworker.internal.failure.ErrorText;
 
 /**
@@ -39,6 +37,9 @@ public final class HandlerThreads {
 
     /** The executor if it is the worker's own; null otherwise. */
     private final @Nullable ExecutorService own;
+
+    /** How many are still to be handed over. */
+    private final AtomicInteger waiting = new AtomicInteger();
 
     private final AtomicLong tellAgainAt = new AtomicLong(System.nanoTime());
 
@@ -75,30 +76,33 @@ public final class HandlerThreads {
         return service;
     }
 
-    /** Starts a runner that is signed on; one that cannot be started is signed off, and its jobs stay queued. */
-    void start(Runner runner, Consumer<Runner> runsJobs) {
+    /** Starts a runner that is awaited; where that fails the jobs stay queued. */
+    void start(Runnable runsJobs) {
+        waiting.incrementAndGet();
         try {
-            handOvers.execute(() -> handOver(runner, runsJobs));
+            handOvers.execute(() -> handOver(runsJobs));
         } catch (Throwable e) {
-            localQueue.signOffRefused(runner);
+            waiting.decrementAndGet();
+            localQueue.runnerRefused();
             tell("A task could not be handed to the handler executor", e);
         }
     }
 
     /** Hands a runner over. Where that fails its jobs stay queued: the next poll tries again, or they are given back. */
-    private void handOver(Runner runner, Consumer<Runner> runsJobs) {
-        if (!localQueue.isSignedOn(runner)) {
+    private void handOver(Runnable runsJobs) {
+        if (waiting.decrementAndGet() >= localQueue.awaitedRunners()) {
             return; // the executor has been busy with others for so long
         }
-        HandOver handOver = new HandOver(() -> runsJobs.accept(runner));
+        HandOver handOver = new HandOver(runsJobs);
         try {
             executor.execute(handOver);
-        } catch (RejectedExecutionException e) {
-            localQueue.signOffRefused(runner);
-            tell("The handler executor refuses work", e);
         } catch (Throwable e) {
-            localQueue.signOffRefused(runner);
-            tell("The handler executor failed", e);
+            localQueue.runnerRefused();
+            tell(
+                    e instanceof RejectedExecutionException
+                            ? "The handler executor refuses work"
+                            : "The handler executor failed",
+                    e);
         } finally {
             handOver.isHandedOver = true;
         }

@@ -13,12 +13,12 @@ import org.springframework.transaction.PlatformTransactionManager;
 import org.springframework.transaction.TransactionStatus;
 import org.springframework.transaction.support.DefaultTransactionDefinition;
 
-import dev.pgworker.internal.engine.queue.LocalQueue;
 import dev.pgworker.internal.failure.DatabaseFailure;
 import dev.pgworker.internal.failure.ErrorText;
 import dev.pgworker.internal.store.Claim;
 import dev.pgworker.internal.store.HeldClaim;
 import dev.pgworker.internal.store.OutcomeStore;
+import dev.pgworker.internal.store.RenewedLocks;
 import dev.pgworker.internal.store.RunRecord;
 import dev.pgworker.job.Job;
 
@@ -33,7 +33,7 @@ public final class HandlerTransactions {
     private final PlatformTransactionManager transactionManager;
     private final DataSource dataSource;
     private final OutcomeStore store;
-    private final LocalQueue localQueue;
+    private final RenewedLocks locks;
     private final Ownership ownership;
 
     /**
@@ -45,12 +45,12 @@ public final class HandlerTransactions {
             PlatformTransactionManager transactionManager,
             DataSource dataSource,
             OutcomeStore store,
-            LocalQueue localQueue,
+            RenewedLocks locks,
             Ownership ownership) {
         this.transactionManager = transactionManager;
         this.dataSource = dataSource;
         this.store = store;
-        this.localQueue = localQueue;
+        this.locks = locks;
         this.ownership = ownership;
     }
 
@@ -174,7 +174,7 @@ public final class HandlerTransactions {
 
     /** The queue is freed after the commit, by the completer: somebody may hold its row, or more of its jobs are here. */
     private HeldClaim claimOf(Job job) {
-        return new HeldClaim(job.id(), localQueue.current(Claim.of(job)), null);
+        return new HeldClaim(job.id(), locks.current(Claim.of(job)), null);
     }
 
     private void rollback(TransactionStatus status, Throwable cause) {

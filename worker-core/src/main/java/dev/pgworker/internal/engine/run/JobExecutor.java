@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
+import java.util.function.Predicate;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -20,8 +21,8 @@ import dev.pgworker.internal.failure.DatabaseFailure;
 import dev.pgworker.internal.failure.ErrorText;
 import dev.pgworker.internal.store.Claim;
 import dev.pgworker.internal.store.Claimed;
+import dev.pgworker.internal.store.Claimed.Unreadable;
 import dev.pgworker.internal.store.ClaimedJob;
-import dev.pgworker.internal.store.Unreadable;
 import dev.pgworker.job.Job;
 
 /**
@@ -74,16 +75,15 @@ public final class JobExecutor {
                     claimed.unreadable().stream().map(Unreadable::job).toList());
             claimed.unreadable().forEach(one -> failUnreadable(one.job().job(), one.error()));
         }
-        List<Runner> runners = localQueue.add(claimed.jobs());
-        if (runners == null) {
+        if (localQueue.add(claimed.jobs())) {
+            startRunners();
+        } else {
             giveBack(claimed.readable());
-            return;
         }
-        runners.forEach(this::start);
     }
 
     private void failUnreadable(Job job, Throwable error) {
-        inbox.submit(inbox.encode(job, JobOutcome.Failure.of(new UnreadableJobException(error)), null));
+        inbox.submit(job, JobOutcome.Failure.of(new UnreadableJobException(error)));
     }
 
     /** The row of a job could not be read. */
@@ -98,24 +98,27 @@ public final class JobExecutor {
 
     /** Starts the runners that the handler executor refused, or has not begun, before. */
     public void startMissingRunners() {
-        int unbegun = localQueue.signOffUnbegun(LONGEST_HAND_OVER);
+        int unbegun = localQueue.runnersLost(LONGEST_HAND_OVER);
         if (unbegun > 0) {
             threads.tell(
                     "The handler executor has not started " + unbegun + " tasks within " + LONGEST_HAND_OVER.toSeconds()
                             + " s; it has lost them, or has too few threads",
                     null);
         }
-        localQueue.missingRunners().forEach(this::start);
+        startRunners();
     }
 
-    private void start(Runner runner) {
-        threads.start(runner, this::runJobs);
+    private void startRunners() {
+        for (int i = localQueue.missingRunners(); i > 0; i--) {
+            threads.start(this::runJobs);
+        }
     }
 
     // Jobs run
 
-    private void runJobs(Runner runner) {
-        if (!localQueue.begin(runner)) {
+    private void runJobs() {
+        Runner runner = localQueue.begin();
+        if (runner == null) {
             return;
         }
         try {
@@ -143,19 +146,16 @@ public final class JobExecutor {
         if (job == null) {
             return true;
         }
-        Attempt attempt = new Attempt(
-                job,
-                context.workerId(),
-                calls.jobScheduler(),
-                ownership::holds,
-                calls.options(job).direct(),
-                runner,
-                calls.results());
+        Attempt attempt = attempt(job, ownership::holds, calls.options(job).direct(), runner);
         EncodedOutcome outcome = pipeline.run(attempt);
         if (outcome != null) {
             end(attempt, outcome);
         }
         return outcome != null;
+    }
+
+    private Attempt attempt(Job job, Predicate<Job> owned, boolean direct, @Nullable Runner runner) {
+        return new Attempt(job, context.workerId(), calls.jobScheduler(), owned, direct, runner, calls.results());
     }
 
     /** Returns null if the payload cannot be read now, and decides what becomes of the job. */
@@ -165,7 +165,7 @@ public final class JobExecutor {
             if (!ClaimedJob.lacksPayload(read)) {
                 return read;
             }
-            inbox.submit(inbox.encode(job, JobOutcome.Lost.INSTANCE, null));
+            inbox.submit(job, JobOutcome.Lost.INSTANCE);
         } catch (SQLException | RuntimeException | Error e) {
             if (DatabaseFailure.of(e) == DatabaseFailure.REFUSED || DatabaseFailure.of(e) == DatabaseFailure.INTERNAL) {
                 failUnreadable(job, e);
@@ -195,14 +195,7 @@ public final class JobExecutor {
      * @param end gets the outcome, if that is still the handler's to decide
      */
     public void runDirect(Job job, BooleanSupplier owned, Consumer<EncodedOutcome> end) {
-        Attempt attempt = new Attempt(
-                job,
-                context.workerId(),
-                calls.jobScheduler(),
-                any -> owned.getAsBoolean(),
-                true,
-                null,
-                calls.results());
+        Attempt attempt = attempt(job, any -> owned.getAsBoolean(), true, null);
         try {
             EncodedOutcome outcome = pipeline.run(attempt);
             if (outcome != null) {
@@ -241,7 +234,7 @@ public final class JobExecutor {
 
     /** Counts jobs of a direct batch as settled. */
     public void settledElsewhere(int jobs) {
-        localQueue.settledElsewhere(jobs);
+        localQueue.inFlight().settledElsewhere(jobs);
     }
 
     /** Decides the outcome of an attempt whose handler does not react, and lets another runner take its place. */
@@ -258,9 +251,9 @@ public final class JobExecutor {
             try {
                 end(attempt, inbox.encode(attempt.claimed(), judged(attempt.claimed(), outcome), null));
             } finally {
-                Runner replacement = stuck == null ? null : localQueue.replace(stuck, attempt.nanos());
-                if (replacement != null) {
-                    start(replacement);
+                if (stuck != null) {
+                    localQueue.abandon(stuck, attempt.nanos());
+                    startRunners();
                 }
             }
         }
@@ -292,7 +285,7 @@ public final class JobExecutor {
 
     /** Gives a job back that has not started. */
     public void giveBack(Job job) {
-        inbox.submit(inbox.encode(job, new JobOutcome.Returned(false, null), null));
+        inbox.submit(job, new JobOutcome.Returned(false, null));
     }
 
     /**
@@ -306,15 +299,15 @@ public final class JobExecutor {
         Set<Claim> claims = new HashSet<>();
         boolean all = true;
         for (Claim one : held) {
-            Claim claim = localQueue.claimOf(one.jobId(), one.lockedAt());
+            Claim claim = localQueue.inFlight().claimOf(one.jobId(), one.lockedAt());
             all &= claim != null && isAttendedTo(claim);
             claims.add(claim == null ? one : claim);
         }
         supervisor.cancel(claims);
         for (Job job : localQueue.remove(claims)) {
-            inbox.submit(inbox.encode(job, new JobOutcome.Cancelled(null), null));
+            inbox.submit(job, new JobOutcome.Cancelled(null));
         }
-        localQueue.missingRunners().forEach(this::start);
+        startRunners();
         return all;
     }
 

@@ -1,13 +1,18 @@
 package dev.pgworker.internal.engine.run;
 
+import java.sql.SQLException;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 
 import org.jspecify.annotations.Nullable;
 
+import dev.pgworker.internal.failure.DatabaseFailure;
 import dev.pgworker.internal.failure.ErrorText;
 import dev.pgworker.internal.store.Release;
-import dev.pgworker.internal.store.ReleaseAction;
+import dev.pgworker.internal.store.Release.Action;
 import dev.pgworker.internal.store.RetryTime;
+import dev.pgworker.internal.store.RunRecord;
 import dev.pgworker.job.Job;
 import dev.pgworker.task.JobCancelledException;
 
@@ -55,24 +60,67 @@ public final class OutcomeEncoder {
         String text = ErrorText.ascii(reason);
         JobOutcome.Failure failure = JobOutcome.Failure.of(new InexpressibleException(text));
         return new EncodedOutcome(
-                job, failure, Release.of(job, ReleaseAction.RETRY, null, text, null), failure.error(), null, null);
+                job, failure, Release.of(job, Action.RETRY, null, text, null), failure.error(), null, null);
+    }
+
+    /**
+     * Returns what to write in turn, until the database takes it, of an outcome that it refuses: that itself, for what was in the way may
+     * be gone, then less and less. What the history is told keeps no job from ending.
+     */
+    public static List<EncodedOutcome> inOtherWords(EncodedOutcome ended, Throwable refusal) {
+        List<EncodedOutcome> others = new ArrayList<>();
+        others.add(ended);
+        if (DatabaseFailure.of(refusal) == DatabaseFailure.OUTAGE) {
+            return others; // no words are to blame
+        }
+        RunRecord run = ended.run();
+        addAscii(others, ended, refusal);
+        if (run != null && run.result() != null) {
+            others.add(ended.withRun(run.withoutResult()));
+        }
+        if (run != null) {
+            others.add(ended.withoutRun());
+        }
+        EncodedOutcome failed = inexpressible(
+                        ended.job(), "the outcome of this attempt could not be written: " + ErrorText.headline(refusal))
+                .withTrace(ended.trace());
+        others.add(failed.withRun(run));
+        if (run != null) {
+            addAscii(others, ended.withoutRun(), refusal);
+            others.add(failed);
+        }
+        return others;
+    }
+
+    /** Returns whether this says only that there is more that could not be expressed or written. */
+    public static boolean isInexpressible(EncodedOutcome ended) {
+        return ended.error() instanceof InexpressibleException;
+    }
+
+    /** The encoding of the database may lack characters of an error's text. */
+    private static void addAscii(List<EncodedOutcome> others, EncodedOutcome ended, Throwable refusal) {
+        Release release = ended.release();
+        String state = refusal instanceof SQLException sql ? sql.getSQLState() : null;
+        if (release != null && release.error() != null && state != null && state.startsWith("22")) {
+            others.add(ended.withRelease(release.withError(ErrorText.ascii(release.error()))));
+        }
     }
 
     private @Nullable Release release(Job job, JobOutcome outcome) {
         if (outcome instanceof JobOutcome.Failure failure) {
-            ReleaseAction action = failure.permanently() ? ReleaseAction.FAIL : ReleaseAction.RETRY;
+            Action action = failure.permanently() ? Action.FAIL : Action.RETRY;
             return Release.of(job, action, failure.when(), ErrorText.of(failure.error()), failure.rest());
         }
         if (outcome instanceof JobOutcome.Cancelled cancelled) {
             // The database knows, and deletes the job; whatever goes wrong there, it is not to run again.
-            return Release.of(job, ReleaseAction.FAIL, null, text(cancelled.error()), null);
+            return Release.of(job, Action.FAIL, null, text(cancelled.error()), null);
         }
         if (outcome instanceof JobOutcome.Snoozed snoozed) {
-            return Release.of(job, ReleaseAction.BACK, snoozed.when(), null, null);
+            return Release.of(job, Action.BACK, snoozed.when(), null, null);
         }
         if (outcome instanceof JobOutcome.Returned returned) {
             RetryTime when = returned.started() ? RetryTime.in(interruptedRetryDelay) : null;
-            return Release.of(job, ReleaseAction.BACK, when, null, returned.rest());
+            return Release.of(job, Action.BACK, when, null, returned.rest());
         }
         return null;
     }

@@ -43,6 +43,11 @@ public final class OutcomeInbox {
         return encoder.encode(job, outcome, trace);
     }
 
+    /** Takes the outcome of a job that no handler has decided. May be called from any thread. */
+    void submit(Job job, JobOutcome outcome) {
+        submit(encode(job, outcome, null));
+    }
+
     /** Takes an outcome; returns before it is written. May be called from any thread. */
     void submit(EncodedOutcome outcome) {
         unwritten.add(outcome.claim());

@@ -23,11 +23,6 @@ public final class Ownership {
     private final RenewedLocks locks;
     private final BooleanSupplier ready;
 
-    /** Creates the ownership of one worker. */
-    public Ownership(Lease lease, HoldingStore store, RenewedLocks locks) {
-        this(lease, store, locks, () -> true);
-    }
-
     /**
      * Creates the ownership of one worker.
      *

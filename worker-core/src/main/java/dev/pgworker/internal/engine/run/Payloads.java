@@ -39,21 +39,21 @@ public final class Payloads {
     private synchronized Job readOnce(Job job) throws SQLException {
         List<Claim> claims = localQueue.withoutPayload(job, MOST);
         if (!claims.isEmpty()) {
-            localQueue.setPayloads(claims, readAny(claims));
+            localQueue.inFlight().setPayloads(claims, readAny(claims));
         }
-        Job known = localQueue.job(Claim.of(job));
+        Job known = localQueue.inFlight().job(Claim.of(job));
         return known == null ? job : known;
     }
 
     /** What cannot be read keeps no other from being read. */
     private Map<Long, String> readAny(List<Claim> claims) throws SQLException {
         try {
-            return store.payloads(claims, localQueue);
+            return store.payloads(claims, localQueue.inFlight().renewals());
         } catch (SQLException e) {
             if (claims.size() == 1) {
                 throw e;
             }
-            return store.payloads(claims.subList(0, 1), localQueue);
+            return store.payloads(claims.subList(0, 1), localQueue.inFlight().renewals());
         }
     }
 }

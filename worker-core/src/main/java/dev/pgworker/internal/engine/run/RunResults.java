@@ -34,6 +34,10 @@ public final class RunResults {
         this.mostBytes = mostBytes;
     }
 
+    PayloadCodec codec() {
+        return codec;
+    }
+
     /** Returns whether what is known of runs is of use to anybody. */
     boolean areKept() {
         return history.isOn();

@@ -15,6 +15,14 @@ import dev.pgworker.internal.store.Claim;
 /** The attempts whose handlers run, each until its outcome is on its way. Thread-safe. */
 public final class RunningAttempts {
 
+    /**
+     * A handler that runs.
+     *
+     * @param nanos for how long it has been running
+     * @param progress how far it has come; null if it has not said so
+     */
+    public record LongRun(Claim claim, long nanos, @Nullable Progress progress) {}
+
     private final Map<Claim, Attempt> running = new ConcurrentHashMap<>();
 
     void add(Attempt attempt) {

@@ -66,7 +66,7 @@ class OwnershipTest {
     @BeforeEach
     void claimTasks() throws Exception {
         store = new JobStore(db.dataSource(), db.schema(), "me");
-        ownership = new Ownership(lease, store.holdings(), localQueue);
+        ownership = new Ownership(lease, store.holdings(), localQueue.inFlight().renewals(), () -> true);
         tasks = store.claims().tasks(List.of("work"));
     }
 
@@ -86,7 +86,6 @@ class OwnershipTest {
                 localQueue,
                 new HandlerCalls(
                         registry,
-                        db.codec(),
                         List.of(),
                         null,
                         db.scheduler(),

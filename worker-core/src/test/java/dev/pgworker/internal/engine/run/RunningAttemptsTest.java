@@ -9,6 +9,7 @@ import org.junit.jupiter.api.Test;
 import tools.jackson.databind.json.JsonMapper;
 
 import dev.pgworker.internal.engine.queue.RunnerSlots;
+import dev.pgworker.internal.engine.run.RunningAttempts.LongRun;
 import dev.pgworker.internal.store.KeptHistory;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.task.PayloadCodec;
