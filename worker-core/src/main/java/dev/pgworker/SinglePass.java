@@ -77,7 +77,7 @@ final class SinglePass {
         Claims.Result result = fetchUndisturbed(room);
         if (result.count() == 0 && !result.full()) {
             // Nobody listens: what handlers have added, or limits have let through, may lie anywhere.
-            services.claims.forgetFloors();
+            services.due.forget();
             result = fetchUndisturbed(room);
         }
         return result.count() > 0 || result.full();

@@ -66,8 +66,8 @@ record WorkerParts(
 
     private static final int CLAIM_AND_COMPLETE = 2;
 
-    /** Two for each chain of direct batches. */
-    private static final int DIRECT = 4;
+    /** One for each chain of direct batches. */
+    private static final int DIRECT = 2;
 
     /** Returns a store for the heartbeat, which must not wait behind handlers. */
     WorkerStore heartbeatStore() {

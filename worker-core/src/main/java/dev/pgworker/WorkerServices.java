@@ -22,6 +22,7 @@ import dev.pgworker.internal.engine.claim.ClaimTracker;
 import dev.pgworker.internal.engine.claim.Claims;
 import dev.pgworker.internal.engine.claim.CurrentFlags;
 import dev.pgworker.internal.engine.claim.DirectTasks;
+import dev.pgworker.internal.engine.claim.DueJobs;
 import dev.pgworker.internal.engine.claim.Looks;
 import dev.pgworker.internal.engine.claim.ServedTasks;
 import dev.pgworker.internal.engine.complete.JobCompleter;
@@ -98,7 +99,7 @@ final class WorkerServices {
     private final Ownership ownership;
     final KeptHistory kept = new KeptHistory();
     private final HeldBack held = new HeldBack();
-    private final Floors floors = new Floors();
+    private final List<DueJobs> allDue;
     private final FreedQueues freedQueues;
 
     final WorkerContext context;
@@ -109,6 +110,7 @@ final class WorkerServices {
     final CurrentFlags flags;
     final JobExecutor executor;
     final JobCompleter completer;
+    final DueJobs due;
     final Claims claims;
     final ClaimLoop claimLoop;
     final Looks looks;
@@ -201,21 +203,19 @@ final class WorkerServices {
         ClaimPermission permission = new ClaimPermission(tasks, flags, ownership);
         completer = new JobCompleter(
                 context, store.outcomes(), localQueue, tracker, freedQueues, inbox, parts.reconcileInterval());
-        claims = new Claims(context, store.claims(), permission, localQueue, floors, tracker, executor);
+        Floors floors = new Floors();
+        due = new DueJobs(store.claims(), floors, tasks::ordinary, flags);
+        claims = new Claims(context, store.claims(), permission, localQueue, due, tracker, executor);
         claimLoop = claimLoop();
+        Floors directFloors = new Floors(false);
+        DueJobs directDue = new DueJobs(store.claims(), directFloors, tasks::batched, flags);
+        allDue = directTasks.isEmpty() ? List.of(due) : List.of(due, directDue);
+        direct = new DirectChains(context, permission, store, directDue, localQueue, tracker, executor);
         JobAnnouncements announcements =
-                new JobAnnouncements(floors, claimLoop::lookForJobs, claimLoop::claimAnnounced);
+                new JobAnnouncements(List.of(floors, directFloors), this::lookForJobs, claimLoop::claimAnnounced);
         AnnouncedClaims announced =
                 new AnnouncedClaims(context, store.claims(), permission, tracker, localQueue, claimLoop, executor);
-        looks = new Looks(context, claims, ownership);
-        direct = new DirectChains(
-                context,
-                permission,
-                store,
-                localQueue,
-                tracker,
-                executor,
-                parts.settings().pollInterval());
+        looks = new Looks(context, allDue, ownership);
 
         // Watch.
         reconciler = reconciler();
@@ -265,7 +265,7 @@ final class WorkerServices {
                 context.outage());
         held.tells(() -> {
             tasks.refresh();
-            floors.forget();
+            due.forget();
             localQueue.putHeldAside();
             signal.tasksMayHaveChanged();
         });
@@ -383,15 +383,26 @@ final class WorkerServices {
                 context,
                 claims,
                 localQueue,
-                floors,
+                due,
                 ownership,
                 freedQueues,
-                new ClaimLoop.Polling(settings.pollInterval(), settings.listen() ? () -> {} : this::assumeNews));
+                new ClaimLoop.Polling(settings.pollInterval(), this::polls));
+    }
+
+    private void polls() {
+        direct.poll();
+        if (!parts.settings().listen()) {
+            assumeNews();
+        }
+    }
+
+    private void lookForJobs() {
+        allDue.forEach(DueJobs::lookForJobs);
     }
 
     /** Where nothing is announced anything may have happened between two polls. */
     private void assumeNews() {
-        floors.forget();
+        allDue.forEach(DueJobs::forget);
         migrations.migrationAnnounced();
         context.signal().jobsMayBeDue();
     }

@@ -33,14 +33,14 @@ public record ClaimRequest(
     }
 
     String text(String workerId) {
-        Integer[] ids = tasks.ids();
+        Integer[] ids = tasks.queued() ? tasks.ids() : new Integer[0];
         Stream<Integer> runs = Stream.of(ids)
                 .map(id -> runOfTask.applyAsInt(
                         Objects.requireNonNull(tasks.identifiers().get(id))));
         return SqlRows.row(
                 workerId,
                 SqlRows.array(Stream.of(ids)),
-                tasks.onlyQueued().isEmpty() ? null : SqlRows.array(Stream.of(tasks.unqueuedIds())),
+                tasks.queued() && tasks.onlyQueued().isEmpty() ? null : SqlRows.array(Stream.of(tasks.unqueuedIds())),
                 SqlRows.array(runs),
                 share,
                 fromFirst,

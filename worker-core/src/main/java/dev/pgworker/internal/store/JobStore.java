@@ -34,25 +34,18 @@ public final class JobStore {
      */
     public JobStore(
             DataSource dataSource, @Nullable DataSource privateDataSource, WorkerSchema schema, String workerId) {
-        this(
-                dataSource,
-                schema,
-                workerId,
-                new AnswerLimit(USUAL_LIMIT, LONGEST_LIMIT),
-                new DirectStore(privateDataSource, dataSource, schema, workerId));
+        this(new JobSql(dataSource, schema, workerId, new AnswerLimit(USUAL_LIMIT, LONGEST_LIMIT)), privateDataSource);
     }
 
     JobStore(DataSource dataSource, WorkerSchema schema, String workerId, AnswerLimit answerLimit) {
-        this(dataSource, schema, workerId, answerLimit, new DirectStore(null, dataSource, schema, workerId));
+        this(new JobSql(dataSource, schema, workerId, answerLimit), null);
     }
 
-    private JobStore(
-            DataSource dataSource, WorkerSchema schema, String workerId, AnswerLimit answerLimit, DirectStore direct) {
-        JobSql sql = new JobSql(dataSource, schema, workerId, answerLimit);
+    private JobStore(JobSql sql, @Nullable DataSource privateDataSource) {
         claims = new ClaimStore(sql);
         outcomes = new OutcomeStore(sql);
         holdings = new HoldingStore(sql);
-        this.direct = direct;
+        direct = new DirectStore(sql, privateDataSource);
     }
 
     /** Returns what claims jobs. */

@@ -9,8 +9,9 @@ import java.util.Set;
  *
  * @param identifiers the identifier of each id
  * @param onlyQueued those of which claims take jobs of queues only, and those that are asked for by their ids
+ * @param queued whether jobs of queues are taken at all
  */
-public record TaskIds(Map<Integer, String> identifiers, Set<String> onlyQueued) {
+public record TaskIds(Map<Integer, String> identifiers, Set<String> onlyQueued, boolean queued) {
 
     /** No tasks. */
     public static final TaskIds NONE = new TaskIds(Map.of());
@@ -24,6 +25,18 @@ public record TaskIds(Map<Integer, String> identifiers, Set<String> onlyQueued) 
     /** Tasks of which claims take all jobs. */
     public TaskIds(Map<Integer, String> identifiers) {
         this(identifiers, Set.of());
+    }
+
+    /** Tasks of some of which claims take jobs of queues only. */
+    public TaskIds(Map<Integer, String> identifiers, Set<String> onlyQueued) {
+        this(identifiers, onlyQueued, true);
+    }
+
+    /** Returns those of these tasks, without jobs of queues. */
+    public TaskIds onlyUnqueued(Set<String> some) {
+        Map<Integer, String> chosen = new HashMap<>(identifiers);
+        chosen.values().retainAll(some);
+        return new TaskIds(chosen, Set.of(), false);
     }
 
     /** Returns those of which claims take jobs without a queue, too. */

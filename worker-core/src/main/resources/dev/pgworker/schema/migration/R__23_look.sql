@@ -45,7 +45,7 @@ begin
       (select f.priority, f.run_at, f.id from unnest(floors) f where f.queued
       union all
       (select j.priority::int, '-infinity'::timestamptz, 0::bigint from "${schema}"._private_jobs j
-        where floors is null and j.is_available and j.job_queue_id is not null and j.priority >= -32768
+        where floors is null and task_ids <> '{}' and j.is_available and j.job_queue_id is not null and j.priority >= -32768
         order by j.priority, j.run_at, j.id limit 1))
       union all
       select n.priority, '-infinity'::timestamptz, 0::bigint from level l cross join lateral (

@@ -2,34 +2,30 @@
 
 -- Called by another session than the one that has locked the jobs, as it has to be committed while they are locked. The row need not
 -- survive the server, with which the other session ends.
-create or replace function "${schema}".pgworker_note_batch(
-  worker_id text, chain int, backend_pid int, xid bigint, job_ids bigint[], look boolean
-) returns bigint[]
+create or replace function "${schema}".pgworker_note_batch(worker_id text, chain int, backend_pid int, xid bigint, job_ids bigint[])
+returns bigint[]
 language plpgsql volatile
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set jit = off
 set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
   mine constant bigint := txid_current();
-  broken bigint[];
+  -- An id that is not below this one is of another server, whose tables have been copied.
+  broken constant bigint[] := array(
+    select unnest(b.job_ids) from "${schema}".pgworker_batches b
+    where (b.worker_id, b.chain) <> (pgworker_note_batch.worker_id, pgworker_note_batch.chain) and b.job_ids <> '{}'
+      and case when b.xid between 3 and mine - 1 then txid_status(b.xid) is distinct from 'in progress' else true end);
   left_alone bigint[] := '{}';
 begin
-  if look then
-    -- An id that is not below this one is of another server, whose tables have been copied.
-    broken := array(
-      select unnest(b.job_ids) from "${schema}".pgworker_batches b
-      where (b.worker_id, b.chain) <> (pgworker_note_batch.worker_id, pgworker_note_batch.chain) and b.job_ids <> '{}'
-        and case when b.xid between 3 and mine - 1 then txid_status(b.xid) is distinct from 'in progress' else true end);
-    if broken <> '{}' then
-      left_alone := array(select g.id from unnest(job_ids) g(id) where g.id in (select unnest(broken)));
-    end if;
-    if exists (select from "${schema}".pgworker_recoveries) then
-      left_alone := left_alone || array(
-        select r.job_id from unnest(job_ids) g(id) join "${schema}".pgworker_recoveries r on r.job_id = g.id);
-    end if;
-    if left_alone <> '{}' then
-      job_ids := array(select g.id from unnest(job_ids) g(id) where g.id <> all(left_alone));
-    end if;
+  if broken <> '{}' then
+    left_alone := array(select g.id from unnest(job_ids) g(id) where g.id in (select unnest(broken)));
+  end if;
+  if exists (select from "${schema}".pgworker_recoveries) then
+    left_alone := left_alone || array(
+      select r.job_id from unnest(job_ids) g(id) join "${schema}".pgworker_recoveries r on r.job_id = g.id);
+  end if;
+  if left_alone <> '{}' then
+    job_ids := array(select g.id from unnest(job_ids) g(id) where g.id <> all(left_alone));
   end if;
   perform set_config('synchronous_commit', 'off', true);
   insert into "${schema}".pgworker_batches as b (worker_id, chain, started_at, backend_pid, xid, job_ids)
@@ -40,10 +36,10 @@ begin
   return left_alone;
 end
 $$;
-comment on function "${schema}".pgworker_note_batch(text, int, int, bigint, bigint[], boolean) is
-  'Notes that a chain of the worker is about to run these jobs, which its transaction has locked. If told to look, it returns and leaves '
-  'out those that lost a worker before, or were in a batch that broke.';
-revoke execute on function "${schema}".pgworker_note_batch(text, int, int, bigint, bigint[], boolean) from public;
+comment on function "${schema}".pgworker_note_batch(text, int, int, bigint, bigint[]) is
+  'Notes that a session of the worker is about to run these jobs, which its transaction has locked, but for those that lost a worker before, '
+  'or were in a batch that broke: these it returns.';
+revoke execute on function "${schema}".pgworker_note_batch(text, int, int, bigint, bigint[]) from public;
 
 -- Of a job that cannot be deleted, because of a trigger of somebody's for instance, the others of its batch know nothing: then all are
 -- claimed, and their outcomes are written as those of other jobs are. Without such triggers and rules there is no subtransaction, whose deletions of
@@ -103,23 +99,3 @@ comment on function "${schema}".pgworker_end_batch(text, int, tid[], tid[], time
   'Deletes the jobs at these addresses that have succeeded and claims the others for the worker, as of the given time, all of which the '
   'calling transaction has locked; forgets the batch. Returns false if some could not be deleted: then all are claimed instead.';
 revoke execute on function "${schema}".pgworker_end_batch(text, int, tid[], tid[], timestamptz) from public;
-
-create or replace function "${schema}".pgworker_end_batch_recorded(
-  worker_id text, chain int, done tid[], claimed tid[], claimed_at timestamptz,
-  run_ids bigint[], micros bigint[], results text[], traces text[]
-) returns boolean
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp as $$
-declare
-  ended boolean;
-begin
-  perform "${schema}".pgworker_note_runs(run_ids, micros, results, traces, worker_id, claimed_at);
-  ended := "${schema}".pgworker_end_batch(worker_id, chain, done, claimed, claimed_at);
-  perform set_config('pgworker.run_ids', '', true);
-  return ended;
-end
-$$;
-comment on function "${schema}".pgworker_end_batch_recorded(
-    text, int, tid[], tid[], timestamptz, bigint[], bigint[], text[], text[]) is
-  'As pgworker_end_batch, for a schema that keeps a history; the last arguments are those of pgworker_note_runs.';
-revoke execute on function "${schema}".pgworker_end_batch_recorded( text, int, tid[], tid[], timestamptz, bigint[], bigint[], text[], text[]) from public;

@@ -301,7 +301,8 @@ comment on table "${schema}".pgworker_cancellations is
   'ended.';
 
 -- A direct batch runs while its transaction is open, which leaves nothing if its worker dies: this row is committed before it runs and
--- emptied by its transaction. So the ids in the row of a transaction that is over are those of a batch that broke. Rows grow in their place.
+-- emptied by its transaction. So the ids in the row of a transaction that is over are those of a batch that broke. Another session of the
+-- worker has another number, so that they stay. Rows grow in their place.
 create table if not exists "${schema}".pgworker_batches (
   worker_id text,
   chain int,
@@ -314,7 +315,7 @@ create table if not exists "${schema}".pgworker_batches (
 -- To compress the ids takes longer than everything else that is done with a row.
 alter table "${schema}".pgworker_batches alter column job_ids set storage external;
 comment on table "${schema}".pgworker_batches is
-  'Jobs that each chain of a worker runs in one transaction, which has the given id and locks them; the jobs may no longer exist.';
+  'Jobs that each session of a worker (chain) runs in one transaction, which has the given id and locks them; the jobs may no longer exist.';
 
 -- What worker-record writes, see "internal.record". These tables are written often and read by few, so their rows are changed in place: a page
 -- keeps room for the next versions of its rows, and no column of an index changes while a job runs or a minute lasts. Nothing depends on

@@ -59,7 +59,7 @@ class NotificationListenerTest {
                         new WorkSignal(),
                         new Started(() -> false)),
                 MessageArrival.promptly(plain),
-                new JobAnnouncements(new Floors(), () -> {}, ids -> {}),
+                new JobAnnouncements(List.of(new Floors()), () -> {}, ids -> {}),
                 new NotificationListener.Told(
                         () -> {
                             told.add("jobs");
@@ -123,7 +123,7 @@ class NotificationListenerTest {
                             new WorkSignal(),
                             new Started(() -> false)),
                     MessageArrival.promptly(plain),
-                    new JobAnnouncements(new Floors(), () -> {}, ids -> {}),
+                    new JobAnnouncements(List.of(new Floors()), () -> {}, ids -> {}),
                     new NotificationListener.Told(
                             () -> {},
                             (connection, jobId) -> false,

@@ -16,7 +16,6 @@ import org.slf4j.LoggerFactory;
 
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.internal.engine.WorkerContext;
-import dev.pgworker.internal.engine.floor.Floors;
 import dev.pgworker.internal.engine.queue.FreedQueues;
 import dev.pgworker.internal.engine.queue.LocalQueue;
 import dev.pgworker.internal.engine.run.Ownership;
@@ -43,16 +42,13 @@ public final class ClaimLoop extends BackgroundService implements WorkSignal.Rec
     /** How long to wait for a source of forbidden flags that fails. */
     private static final Duration FLAGS_RETRY = Duration.ofSeconds(1);
 
-    /** A look for what peers have announced takes at most one part of so many of the time. */
-    private static final int LOOK_SHARE = 10;
-
     /** More ids of announced jobs are not kept: a look at all jobs finds these. */
     private static final int MOST_ANNOUNCED = 10_000;
 
     private final WorkerContext context;
     private final Claims claims;
     private final LocalQueue localQueue;
-    private final Floors floors;
+    private final DueJobs due;
     private final Ownership ownership;
     private final FreedQueues freed;
     private final long pollNanos;
@@ -63,9 +59,6 @@ public final class ClaimLoop extends BackgroundService implements WorkSignal.Rec
 
     /** Set by any thread when the database may hold a due job that the last claim did not see. */
     private final AtomicBoolean notified = new AtomicBoolean();
-
-    /** Set by any thread when jobs may lie before the floors. */
-    private final AtomicBoolean lookWanted = new AtomicBoolean();
 
     /** The ids of jobs that were announced, and are to be claimed by them. */
     @GuardedBy("itself") private final Set<Long> announced = new LinkedHashSet<>();
@@ -82,10 +75,6 @@ public final class ClaimLoop extends BackgroundService implements WorkSignal.Rec
     private boolean begun;
     private boolean mayHaveDue = true;
     private long pollAt;
-    private long earliestLook = System.nanoTime();
-
-    /** When the next job is due, or to look again for what somebody held, by {@link System#nanoTime}; null if that is unknown. */
-    private @Nullable Long dueAt;
 
     /** How soon to look again for what somebody held for the moment; each time later, because a moment may take long. */
     private final Backoff heldRows = new Backoff(Duration.ofMillis(4), Duration.ofSeconds(1));
@@ -103,7 +92,7 @@ public final class ClaimLoop extends BackgroundService implements WorkSignal.Rec
             WorkerContext context,
             Claims claims,
             LocalQueue localQueue,
-            Floors floors,
+            DueJobs due,
             Ownership ownership,
             FreedQueues freed,
             Polling polling) {
@@ -112,7 +101,7 @@ public final class ClaimLoop extends BackgroundService implements WorkSignal.Rec
         this.context = context;
         this.claims = claims;
         this.localQueue = localQueue;
-        this.floors = floors;
+        this.due = due;
         this.ownership = ownership;
         this.freed = freed;
         this.pollNanos = polling.interval().toNanos();
@@ -136,18 +125,13 @@ public final class ClaimLoop extends BackgroundService implements WorkSignal.Rec
         wake();
     }
 
-    /** Says that jobs have become due that may lie before the floors. May be called from any thread. */
-    public void lookForJobs() {
-        lookWanted.set(true);
-    }
-
     /** Has jobs claimed by their ids. May be called from any thread. */
     public void claimAnnounced(List<Long> ids) {
         synchronized (announced) {
             announced.addAll(ids);
             if (announced.size() > MOST_ANNOUNCED) {
                 announced.clear();
-                lookWanted.set(true);
+                due.lookForJobs();
             }
         }
         jobsMayBeDue();
@@ -185,7 +169,7 @@ public final class ClaimLoop extends BackgroundService implements WorkSignal.Rec
         if (polls || tasksChanged.get()) {
             learnTasks(polls);
         }
-        if (notified.getAndSet(false) || (dueAt != null && time - dueAt >= 0)) {
+        if (notified.getAndSet(false) || due.nanosUntilDue() <= 0) {
             mayHaveDue = true;
         }
         claims.tend();
@@ -221,17 +205,16 @@ public final class ClaimLoop extends BackgroundService implements WorkSignal.Rec
 
     /** Returns whether it is worth going on at once. */
     private boolean claim(boolean polls) throws SQLException {
-        long time = System.nanoTime();
-        boolean asked = lookWanted.get() && time - earliestLook >= 0;
-        if (floors.areKnown() && claims.isLookCheap() && (asked || (polls && !mayHaveDue))) {
-            lookWanted.set(false);
-            Look look = claims.lookAtAll();
-            earliestLook = System.nanoTime() + LOOK_SHARE * (System.nanoTime() - time);
+        if (polls && !mayHaveDue) {
+            due.lookForJobs();
+        }
+        if (due.nanosUntilLook() <= 0) {
+            Look look = due.lookAtAll();
             mayHaveDue |= look.anyDue();
             if (!look.anyDue()) {
                 context.publish(() -> new WorkerEvent.FetchEmpty(context.workerId()));
             }
-            note(look);
+            due.note(look);
         } else {
             mayHaveDue |= polls;
         }
@@ -261,10 +244,10 @@ public final class ClaimLoop extends BackgroundService implements WorkSignal.Rec
             heldRows.reset();
         }
         if (result.again()) {
-            dueAt = System.nanoTime() + heldRows.next().toNanos();
+            due.dueIn(heldRows.next());
         } else if (!notified.get()) {
             // Where jobs were announced meanwhile the next claim follows at once.
-            note(claims.lookFromFloors());
+            due.lookAhead();
         }
         return notified.get();
     }
@@ -281,21 +264,14 @@ public final class ClaimLoop extends BackgroundService implements WorkSignal.Rec
         return some.isEmpty() ? 0 : claims.claimAnnounced(some);
     }
 
-    private void note(Look look) {
-        Duration until = look.untilNext();
-        dueAt = until == null || until.toNanos() > pollNanos ? null : System.nanoTime() + until.toNanos();
-    }
-
     private void await() throws SQLException, InterruptedException {
         long time = System.nanoTime();
         long nanos = Math.min(pollAt - time, localQueue.nanosUntilExpired());
         if (!mayHaveDue) {
             nanos = Math.min(nanos, freed.tell());
-            nanos = dueAt == null ? nanos : Math.min(nanos, dueAt - time);
+            nanos = Math.min(nanos, due.nanosUntilDue());
         }
-        if (lookWanted.get() && claims.isLookCheap()) {
-            nanos = Math.min(nanos, earliestLook - time);
-        }
+        nanos = Math.min(nanos, due.nanosUntilLook());
         quiet = !mayHaveDue;
         try {
             pause(Math.max(nanos, 0));

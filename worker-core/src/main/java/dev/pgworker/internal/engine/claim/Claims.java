@@ -2,7 +2,6 @@ package dev.pgworker.internal.engine.claim;
 
 import java.sql.SQLException;
 import java.time.Duration;
-import java.time.Instant;
 import java.util.Collection;
 import java.util.List;
 import java.util.Set;
@@ -23,10 +22,7 @@ import dev.pgworker.internal.store.ClaimRequest;
 import dev.pgworker.internal.store.ClaimStore;
 import dev.pgworker.internal.store.ClaimStore.First;
 import dev.pgworker.internal.store.Claimed;
-import dev.pgworker.internal.store.ClaimedJob;
-import dev.pgworker.internal.store.Floor;
 import dev.pgworker.internal.store.Look;
-import dev.pgworker.job.Job;
 
 /**
  * Claims jobs for one worker and hands them to its executor. A claim that fails is repeated for half as many jobs, down to one, which is
@@ -37,15 +33,6 @@ import dev.pgworker.job.Job;
 public final class Claims {
 
     private static final Logger log = LoggerFactory.getLogger(Claims.class);
-
-    /** A look at all jobs that takes no longer is made by the thread that claims, at each poll. */
-    private static final Duration CHEAP = Duration.ofMillis(10);
-
-    /** While a look at all jobs takes longer, claims rely on the floors for the order of a queue, too. */
-    private static final Duration DEAR = Duration.ofMillis(100);
-
-    /** A look at all jobs that is no older says whether jobs wait. */
-    private static final Duration RECENT = Duration.ofSeconds(5);
 
     /** How long the database may take for a look at all jobs. */
     private static final Duration LOOK_LIMIT = Duration.ofMinutes(1);
@@ -66,7 +53,7 @@ public final class Claims {
     private final ClaimStore store;
     private final ClaimPermission permission;
     private final LocalQueue localQueue;
-    private final Floors floors;
+    private final DueJobs due;
     private final ClaimTracker tracker;
     private final JobExecutor executor;
     private final PassedOver passedOver = new PassedOver();
@@ -76,16 +63,7 @@ public final class Claims {
 
     private int successes;
     private int obstructions;
-    private Set<String> lastForbidden = Set.of();
-
-    /** How long the database needed for the last look at all jobs. */
-    private volatile Duration lookTook = Duration.ZERO;
-
-    /** Whether it may have found a due job. */
-    private volatile boolean lookMayHaveFound = true;
-
-    /** When that was, by {@link System#nanoTime}. */
-    private volatile long lookedAt = System.nanoTime();
+    private Set<String> forbidden = Set.of();
 
     /** Creates what claims for one worker. */
     public Claims(
@@ -93,14 +71,14 @@ public final class Claims {
             ClaimStore store,
             ClaimPermission permission,
             LocalQueue localQueue,
-            Floors floors,
+            DueJobs due,
             ClaimTracker tracker,
             JobExecutor executor) {
         this.context = context;
         this.store = store;
         this.permission = permission;
         this.localQueue = localQueue;
-        this.floors = floors;
+        this.due = due;
         this.tracker = tracker;
         this.executor = executor;
     }
@@ -120,7 +98,7 @@ public final class Claims {
     /** Looks up the tasks whose jobs are to be claimed. */
     public void learnTasks() throws SQLException {
         if (permission.tasks().learn()) {
-            floors.forget();
+            permission.tasks().direct().learned();
         }
     }
 
@@ -146,17 +124,14 @@ public final class Claims {
         if (permission.tasks().ordinary().identifiers().isEmpty()) {
             return Result.NONE;
         }
-        noteForbidden(permission.flags().get());
+        forbidden = Set.copyOf(permission.flags().get());
         if (passedOver.retry()) {
-            floors.forget();
-        }
-        if (!floors.areKnown()) {
-            lookAtAll();
+            due.forget();
         }
         int wanted = Math.min(room, limit);
-        ClaimRequest request = request(wanted);
-        context.publish(() -> new WorkerEvent.FetchStarted(context.workerId(), wanted));
-        try (Floors.Reading reading = floors.read()) {
+        try (Floors.Reading reading = due.begin(forbidden)) {
+            ClaimRequest request = request(wanted);
+            context.publish(() -> new WorkerEvent.FetchStarted(context.workerId(), wanted));
             try {
                 return claim(request, wanted, reading);
             } catch (SQLException | RuntimeException | Error e) {
@@ -166,22 +141,13 @@ public final class Claims {
         }
     }
 
-    /** What was passed over because of its flags may lie before the floors. */
-    private void noteForbidden(Collection<String> forbidden) {
-        Set<String> flags = Set.copyOf(forbidden);
-        if (!flags.equals(lastForbidden)) {
-            floors.forget();
-            lastForbidden = flags;
-        }
-    }
-
     private ClaimRequest request(int wanted) {
         return new ClaimRequest(
                 permission.tasks().ordinary(),
-                lastForbidden,
+                forbidden,
                 task -> localQueue.runOf(task, wanted),
                 localQueue.share(),
-                lookTook.compareTo(DEAR) < 0,
+                !due.areLooksDear(),
                 passedOver.ids());
     }
 
@@ -204,33 +170,9 @@ public final class Claims {
         boolean full = claimed.size() >= wanted;
         localQueue.claimed(claimed, full);
         if (claimed.unreadable().isEmpty()) {
-            raise(reading, claimed, full, took);
+            DueJobs.raise(reading, claimed, full, took);
         }
         return new Result(claimed.size(), full, claimed.again());
-    }
-
-    /** Of jobs without a queue none is due before the last that a claim brought, or at all if it brought less than it asked for. */
-    private static void raise(Floors.Reading reading, Claimed claimed, boolean full, Duration took) {
-        Instant at = claimed.at();
-        Job last = null;
-        for (ClaimedJob one : claimed.jobs()) {
-            last = one.queueId() == 0 ? one.job() : last;
-        }
-        Instant time = at != null ? at : last == null ? null : last.lockedAt();
-        if (time == null) {
-            return;
-        }
-        for (Floor floor : List.copyOf(reading.floors())) {
-            int priority = floor.kind().priority();
-            boolean beyond = full && (last == null || priority > last.priority());
-            if (floor.kind().queued() || beyond) {
-                continue;
-            }
-            Floor to = full && last != null && priority == last.priority()
-                    ? new Floor(floor.kind(), last.runAt(), last.id())
-                    : new Floor(floor.kind(), time, 0);
-            reading.raise(to, time.minus(took));
-        }
     }
 
     /** Decides what the next claim asks for; throws what is not to be repeated at once. */
@@ -281,7 +223,7 @@ public final class Claims {
         if (permission.tasks().ordinary().identifiers().isEmpty()) {
             return 0;
         }
-        noteForbidden(permission.flags().get());
+        forbidden = Set.copyOf(permission.flags().get());
         context.publish(() -> new WorkerEvent.FetchStarted(context.workerId(), ids.size()));
         Claimed claimed = tracker.during(() -> {
             Claimed answer = store.claimIds(request(ids.size()), ids);
@@ -292,51 +234,6 @@ public final class Claims {
         return claimed.size();
     }
 
-    // Looks
-
-    /** Has the next claim look at all jobs first: jobs may lie anywhere. */
-    public void forgetFloors() {
-        floors.forget();
-    }
-
-    /** Returns whether a look at all jobs takes little. May be called from any thread. */
-    boolean isLookCheap() {
-        return lookTook.compareTo(CHEAP) < 0;
-    }
-
-    /** Returns how long the database needed for the last look at all jobs. May be called from any thread. */
-    Duration lookTook() {
-        return lookTook;
-    }
-
-    /** Returns how long ago that was. May be called from any thread. */
-    Duration sinceLook() {
-        return Duration.ofNanos(System.nanoTime() - lookedAt);
-    }
-
-    /** A look at all jobs: what nobody has announced is found. May be called from any thread. */
-    Look lookAtAll() throws SQLException {
-        try (Floors.Reading reading = floors.read()) {
-            Look look =
-                    store.look(ClaimRequest.of(permission.tasks().ordinary(), forbiddenIfKnown()), null, LOOK_LIMIT);
-            lookTook = look.took();
-            lookMayHaveFound = look.anyDue();
-            lookedAt = System.nanoTime();
-            reading.learn(look);
-            return look;
-        }
-    }
-
-    /** A look from the floors on, which raises them; tells when the next job is due. */
-    Look lookFromFloors() throws SQLException {
-        try (Floors.Reading reading = floors.read()) {
-            Look look =
-                    store.look(ClaimRequest.of(permission.tasks().ordinary(), lastForbidden), reading.floors(), null);
-            look.first().values().forEach(floor -> reading.raise(floor, look.at()));
-            return look;
-        }
-    }
-
     /**
      * Returns whether a job that this worker may run has been due for longer than that, and nobody holds it. May be called from any
      * thread.
@@ -344,7 +241,7 @@ public final class Claims {
      * @param asked on whose connections
      */
     public boolean jobsWait(Duration longerThan, ClaimStore asked) throws SQLException {
-        if (!lookMayHaveFound && sinceLook().compareTo(RECENT) < 0) {
+        if (due.foundNothingRecently()) {
             return false;
         }
         ClaimRequest request = ClaimRequest.of(permission.tasks().ordinary(), forbiddenIfKnown());

@@ -47,6 +47,13 @@ public final class DirectTasks {
         return identifiers;
     }
 
+    /** Says that their ids have become known. */
+    void learned() {
+        if (!identifiers.isEmpty()) {
+            signal.jobsMayBeDue();
+        }
+    }
+
     /** Has the jobs of these tasks claimed in the ordinary way for a while. */
     public void suspend(Throwable reason) {
         suspendedUntil = System.nanoTime() + SUSPENSION.toNanos();
@@ -64,11 +71,6 @@ public final class DirectTasks {
         if (heldUp.incrementAndGet() == CHAINS) {
             signal.tasksMayHaveChanged();
         }
-    }
-
-    /** Returns whether some chain waits for a handler that takes long. */
-    public boolean isAnyHeldUp() {
-        return heldUp.get() > 0;
     }
 
     /** Says that the handler has ended for which a chain has waited. */

@@ -2,6 +2,7 @@ package dev.pgworker.internal.engine.claim;
 
 import java.sql.SQLException;
 import java.time.Duration;
+import java.util.List;
 
 import dev.pgworker.internal.engine.WorkerContext;
 import dev.pgworker.internal.engine.run.Ownership;
@@ -18,34 +19,35 @@ public final class Looks extends PeriodicService {
     private static final Duration SHORTEST_PAUSE = Duration.ofSeconds(5);
 
     private final WorkerContext context;
-    private final Claims claims;
+    private final List<DueJobs> all;
     private final Ownership ownership;
 
     /** Creates the looks of one worker. */
-    public Looks(WorkerContext context, Claims claims, Ownership ownership) {
+    public Looks(WorkerContext context, List<DueJobs> all, Ownership ownership) {
         super("worker-scan", "look for jobs before the floors of claims", context.outage());
         this.context = context;
-        this.claims = claims;
+        this.all = all;
         this.ownership = ownership;
     }
 
     @Override
     protected Duration work() throws SQLException {
-        Duration left = pause().minus(claims.sinceLook());
-        if (!left.isNegative() && !left.isZero()) {
-            return left;
+        Duration next = SHORTEST_PAUSE.multipliedBy(SHARE);
+        for (DueJobs due : all) {
+            Duration left = pause(due).minus(due.sinceLook());
+            if ((left.isNegative() || left.isZero()) && ownership.mayClaim()) {
+                if (due.lookAtAll().anyDue()) {
+                    context.signal().jobsMayBeDue();
+                }
+                left = pause(due);
+            }
+            next = left.compareTo(next) < 0 ? left : next;
         }
-        if (!ownership.mayClaim()) {
-            return SHORTEST_PAUSE;
-        }
-        if (claims.lookAtAll().anyDue()) {
-            context.signal().jobsMayBeDue();
-        }
-        return pause();
+        return ownership.mayClaim() ? next : SHORTEST_PAUSE;
     }
 
-    private Duration pause() {
-        Duration pause = claims.lookTook().multipliedBy(SHARE);
+    private static Duration pause(DueJobs due) {
+        Duration pause = due.lookTook().multipliedBy(SHARE);
         return pause.compareTo(SHORTEST_PAUSE) < 0 ? SHORTEST_PAUSE : pause;
     }
 }

@@ -19,6 +19,7 @@ public final class ServedTasks {
     private volatile TaskIds learned = TaskIds.NONE;
     private volatile TaskIds all = TaskIds.NONE;
     private volatile TaskIds ordinary = TaskIds.NONE;
+    private volatile TaskIds batched = TaskIds.NONE;
 
     /**
      * Creates tasks whose ids are not known.
@@ -52,6 +53,7 @@ public final class ServedTasks {
     public synchronized boolean refresh() {
         TaskIds before = ordinary;
         all = held.without(learned);
+        batched = all.onlyUnqueued(direct.identifiers());
         ordinary = direct.ordinary(all);
         return !ordinary.equals(before);
     }
@@ -59,11 +61,6 @@ public final class ServedTasks {
     /** Returns whether a job may be started at present. */
     public boolean mayStart(Job job) {
         return !held.holds(job);
-    }
-
-    /** Returns those of the tasks whose jobs may be started at present. */
-    public TaskIds allowed(TaskIds tasks) {
-        return held.without(tasks);
     }
 
     /** Returns those whose jobs run in direct batches. */
@@ -83,5 +80,10 @@ public final class ServedTasks {
     /** Returns what ordinary claims look for. */
     public TaskIds ordinary() {
         return ordinary;
+    }
+
+    /** Returns what direct batches look for. */
+    public TaskIds batched() {
+        return batched;
     }
 }

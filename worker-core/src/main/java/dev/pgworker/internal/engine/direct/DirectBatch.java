@@ -16,8 +16,8 @@ import org.slf4j.LoggerFactory;
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.internal.engine.run.EncodedOutcome;
 import dev.pgworker.internal.engine.run.JobOutcome;
+import dev.pgworker.internal.store.ClaimedJob;
 import dev.pgworker.internal.store.DirectStore;
-import dev.pgworker.internal.store.DirectStore.Taken;
 import dev.pgworker.internal.store.RunRecord;
 import dev.pgworker.job.Job;
 
@@ -26,7 +26,7 @@ import dev.pgworker.job.Job;
  * then is free again without having been written. Jobs that do not succeed are claimed when the batch ends, and what is to
  * become of them is written as the outcomes of other jobs are. So is one whose handler takes long: the batch ends without it.
  *
- * <p>Run by the thread of its {@code DirectLoop}; {@code SlowDirectHandlers} may end it meanwhile.
+ * <p>Run by the thread of its {@link DirectLoop}; {@code worker-direct-watch} may end it meanwhile.
  */
 final class DirectBatch {
 
@@ -38,37 +38,39 @@ final class DirectBatch {
     /** A handler that takes longer goes on without its batch. */
     private static final long SLOW_HANDLER_NANOS = Duration.ofMillis(100).toNanos();
 
-    private final DirectContext context;
+    private final DirectChains chains;
     private final DirectStore.Session session;
+    private final List<ClaimedJob> taken;
     private final Thread thread = Thread.currentThread();
 
     // While handlers run the batch may be ended by another thread.
-    @GuardedBy("this") private final List<Taken> done = new ArrayList<>();
+    @GuardedBy("this") private final List<ClaimedJob> done = new ArrayList<>();
 
-    @GuardedBy("this") private final List<Taken> others = new ArrayList<>();
+    @GuardedBy("this") private final List<ClaimedJob> others = new ArrayList<>();
 
     @GuardedBy("this") private final List<EncodedOutcome> ended = new ArrayList<>();
 
+    /** How many have been started. */
+    @GuardedBy("this") private int started;
+
     /** Whose handler runs. */
-    @GuardedBy("this") private @Nullable Taken running;
+    @GuardedBy("this") private @Nullable ClaimedJob running;
 
     @GuardedBy("this") private long begunAt;
 
     /** Whether the batch has ended without the job that runs, which is claimed since. */
-    private volatile boolean released;
+    @GuardedBy("this") private boolean released;
 
     /** What went wrong when it was to end so. */
     @GuardedBy("this") private @Nullable Throwable failure;
 
-    /** How many have been started, and how long these took in all. */
-    private int started;
-
     private long nanos;
 
-    /** Creates a batch of the session's transaction, on the thread that is to run it. */
-    DirectBatch(DirectContext context, DirectStore.Session session) {
-        this.context = context;
+    /** Creates a batch of these jobs, which the session's transaction has locked, on the thread that is to run it. */
+    DirectBatch(DirectChains chains, DirectStore.Session session, List<ClaimedJob> taken) {
+        this.chains = chains;
         this.session = session;
+        this.taken = taken;
     }
 
     /**
@@ -76,76 +78,75 @@ final class DirectBatch {
      *
      * @param isStopping tells whether no further one is to start
      */
-    void run(List<Taken> taken, BooleanSupplier isStopping) {
+    void run(BooleanSupplier isStopping) {
         long begin = System.nanoTime();
-        context.others().watch();
         try {
-            for (Taken one : taken) {
-                if (nanos >= BATCH_NANOS || isStopping.getAsBoolean() || !mayStart(one)) {
+            for (ClaimedJob one : taken) {
+                if (nanos >= BATCH_NANOS || isStopping.getAsBoolean() || !mayStart(one.job())) {
                     break;
                 }
-                started++;
                 begin(one);
-                context.executor().runDirect(one.job(), () -> isOwned(one), end -> ended(one, end));
+                chains.executor.runDirect(one.job(), () -> isOwned(one.job()), end -> ended(one, end));
                 nanos = System.nanoTime() - begin;
-                if (released) {
-                    break;
-                }
             }
         } finally {
-            if (released) {
-                context.tasks().goesOn();
+            if (isReleased()) {
+                chains.tasks().goesOn();
             }
         }
     }
 
-    /** What has been paused since it was taken is left free. */
-    private boolean mayStart(Taken next) {
-        return context.permission().ownership().mayStart()
-                && session.isOpen()
-                && context.permission().tasks().mayStart(next.job());
+    /** What has been paused since it was taken is left free, and so is all that is left when the batch has ended. */
+    private boolean mayStart(Job next) {
+        return session.isOpen()
+                && chains.permission.ownership().mayStart()
+                && chains.permission.tasks().mayStart(next);
     }
 
     /** Returns how many of the jobs have been started. */
-    int started() {
+    synchronized int started() {
         return started;
     }
 
     /** Returns how many jobs such a batch has time for, at the rate at which this one went. */
     long mostInTime() {
-        return BATCH_NANOS / Math.max(1, nanos / Math.max(1, started));
+        return BATCH_NANOS / Math.max(1, nanos / Math.max(1, started()));
     }
 
-    private synchronized void begin(Taken one) {
+    private synchronized boolean isReleased() {
+        return released;
+    }
+
+    private synchronized void begin(ClaimedJob one) {
+        started++;
         running = one;
         begunAt = System.nanoTime();
     }
 
-    private synchronized void ended(Taken one, EncodedOutcome end) {
+    private synchronized void ended(ClaimedJob one, EncodedOutcome end) {
         running = null;
         if (released && failure == null) {
-            context.executor().ended(end);
+            chains.executor.ended(end);
             return;
         }
         ended.add(end);
         (end.outcome() instanceof JobOutcome.Success ? done : others).add(one);
     }
 
-    private boolean isOwned(Taken one) {
-        if (!Thread.currentThread().equals(thread)) {
-            return released ? context.permission().ownership().holds(one.job()) : session.isOpen();
-        }
+    private boolean isOwned(Job job) {
         synchronized (this) {
             if (!released) {
-                return session.holds();
+                return Thread.currentThread().equals(thread) ? session.holds() : session.isOpen();
+            } else if (failure != null) {
+                return false;
             }
-            return failure == null && context.permission().ownership().holds(one.job());
         }
+        return chains.permission.ownership().holds(job);
     }
 
-    /** Holds up a handler that ends meanwhile. */
+    /** Ends the batch without the handler that runs if that takes long. Asks the database; holds up a handler that ends meanwhile. */
     synchronized void releaseSlow() {
-        Taken slow = running;
+        ClaimedJob slow = running;
         if (slow == null || released || !session.isOpen() || System.nanoTime() - begunAt < SLOW_HANDLER_NANOS) {
             return;
         }
@@ -156,59 +157,48 @@ final class DirectBatch {
         } catch (SQLException | RuntimeException | Error e) {
             failure = e;
         }
-        context.tasks().isHeldUp();
+        chains.tasks().isHeldUp();
     }
 
     /** Ends the transaction, unless it has been ended while a handler ran that takes long. */
     synchronized void end() throws SQLException {
-        if (released) {
-            if (failure != null) {
-                throw new SQLException("A direct batch could not end before a handler did", failure);
-            }
-        } else if (ended.isEmpty()) {
-            session.rollBack();
-        } else {
+        if (!released) {
             write(null);
+        } else if (failure != null) {
+            throw new SQLException("A direct batch could not end before a handler did", failure);
         }
     }
 
     /** Ends the batch; a job that still runs is claimed. */
-    private synchronized void write(@Nullable Taken slow) throws SQLException {
-        boolean deleted = context.tracker().during(() -> commit(slow));
-        if (!deleted) {
-            context.tasks().suspend(new SQLException("A job that has succeeded could not be deleted"));
-            return;
-        }
-        context.executor().settledElsewhere(done.size());
-        for (Taken one : done) {
-            log.debug("{} succeeded", one.job());
-            context.publish(() -> new WorkerEvent.JobCompleted(context.workerId(), one.job()));
-        }
-    }
-
-    /** Returns whether those that have succeeded are deleted. */
-    private synchronized boolean commit(@Nullable Taken slow) throws SQLException {
-        List<Taken> claimed = new ArrayList<>(others);
+    private synchronized void write(@Nullable ClaimedJob slow) throws SQLException {
+        List<ClaimedJob> deletable = List.copyOf(done);
+        List<ClaimedJob> claimed = new ArrayList<>(others);
         if (slow != null) {
             claimed.add(slow);
         }
-        boolean deleted = session.end(done, claimed, runs());
         List<EncodedOutcome> toWrite = new ArrayList<>(ended);
-        if (deleted) {
-            toWrite.removeIf(end -> end.outcome() instanceof JobOutcome.Success);
-        }
-        context.executor().takeOver(toWrite, slow == null ? null : slow.job());
-        return deleted;
-    }
-
-    private synchronized Map<Long, RunRecord> runs() {
         Map<Long, RunRecord> runs = new HashMap<>();
         for (EncodedOutcome end : ended) {
             if (end.run() != null && end.outcome() instanceof JobOutcome.Success) {
                 runs.put(end.job().id(), end.run());
             }
         }
-        return runs;
+        boolean deleted = chains.tracker.during(() -> {
+            boolean all = session.end(deletable, claimed, runs);
+            toWrite.removeIf(end -> all && end.outcome() instanceof JobOutcome.Success);
+            chains.executor.takeOver(toWrite, slow == null ? null : slow.job());
+            return all;
+        });
+        chains.due.freed(taken.subList(started, taken.size()));
+        if (!deleted) {
+            chains.tasks().suspend(new SQLException("A job that has succeeded could not be deleted"));
+            return;
+        }
+        chains.executor.settledElsewhere(deletable.size());
+        for (ClaimedJob one : deletable) {
+            log.debug("{} succeeded", one.job());
+            chains.publish(id -> new WorkerEvent.JobCompleted(id, one.job()));
+        }
     }
 
     /** Whether the batch has been committed may be unknown. If not, its jobs are free, and count an attempt the next time. */
@@ -216,12 +206,12 @@ final class DirectBatch {
         if (ended.isEmpty()) {
             return;
         }
-        List<Job> started = ended.stream().map(EncodedOutcome::job).toList();
+        List<Job> lost = ended.stream().map(EncodedOutcome::job).toList();
         log.warn(
                 "A direct batch of {} jobs failed; those that have not been deleted run again, the first of them {}",
-                started.size(),
-                started.get(0));
-        context.rest().addSuspects(started.stream().map(Job::id).toList());
-        started.forEach(job -> context.publish(() -> new WorkerEvent.JobLost(context.workerId(), job)));
+                lost.size(),
+                lost.get(0));
+        chains.rest.addSuspects(lost.stream().map(Job::id).toList());
+        lost.forEach(job -> chains.publish(id -> new WorkerEvent.JobLost(id, job)));
     }
 }

@@ -24,12 +24,13 @@ import dev.pgworker.internal.store.TaskIds;
 import dev.pgworker.job.Job;
 
 /**
- * The jobs of direct tasks without a queue that are claimed in the ordinary way: those with keys or large payloads, and suspects. A suspect was in a batch that broke, or has lost a worker: it runs when no other suspect of this worker does, so that
+ * The jobs of direct tasks without a queue that are claimed in the ordinary way: those with keys or large payloads, and suspects. A
+ * suspect was in a batch that broke, or has lost a worker: it runs when no other suspect of this worker does, so that
  * one that ends its process is blamed alone. Thread-safe.
  */
 final class DirectRest {
 
-    /** More are found again. */
+    /** More are found again by a look at all jobs. */
     private static final int MOST = 10_000;
 
     /** So many suspects are tried one after the other until one can be claimed. */
@@ -64,78 +65,71 @@ final class DirectRest {
     }
 
     /** Takes note of jobs to claim. */
-    synchronized void add(Collection<Long> left) {
-        for (Long id : left) {
-            if (ids.size() < MOST && !suspects.containsKey(id)) {
-                ids.add(id);
-            }
-        }
+    synchronized void add(Collection<Long> some) {
+        ids.addAll(some);
+        ids.removeAll(suspects.keySet());
     }
 
     /** Takes note of jobs to claim one after the other. */
-    synchronized void addSuspects(Collection<Long> left) {
-        for (Long id : left) {
-            if (suspects.size() < MOST) {
-                suspects.putIfAbsent(id, null);
-            }
-            ids.remove(id);
+    synchronized void addSuspects(Collection<Long> some) {
+        if (suspects.size() < MOST) {
+            some.forEach(id -> suspects.putIfAbsent(id, null));
         }
-    }
-
-    /** Returns how many jobs are known that no batch is to run. */
-    synchronized int size() {
-        return ids.size() + suspects.size();
-    }
-
-    /** Returns whether there is room for what is to be claimed. */
-    boolean hasRoom() {
-        return localQueue.free() > 0;
+        ids.removeAll(some);
     }
 
     /** Returns whether no batch is to run this job. */
-    synchronized boolean isLeft(long id) {
-        return suspects.containsKey(id) || ids.contains(id);
+    synchronized boolean isSuspect(long id) {
+        return suspects.containsKey(id);
     }
 
-    /**
-     * Claims what there is room for. Holds no lock while it asks the database: another chain, which asks what is left, may hold
-     * the rows.
-     */
+    /** Returns whether there are jobs to claim. */
+    synchronized boolean isAny() {
+        return !ids.isEmpty() || !suspects.isEmpty();
+    }
+
+    /** Returns whether no more jobs are to be added until some have been claimed. */
+    synchronized boolean isFull() {
+        return ids.size() >= MOST;
+    }
+
+    /** Claims what there is room for. Another chain may hold the rows, and ask what is left meanwhile. */
     void claim(Collection<String> forbidden) throws SQLException {
-        TaskIds served = tasks.ordinary();
-        int room = localQueue.free();
-        if (served.identifiers().isEmpty() || room <= 0) {
-            return;
+        int room = localQueue.reserve();
+        try {
+            if (room > 0) {
+                List<Long> some = some(room);
+                int claimed = some.isEmpty() ? 0 : claim(forbidden, some).size();
+                if (claimed < room) {
+                    claimSuspect(forbidden);
+                }
+            }
+        } finally {
+            localQueue.unreserve(room);
         }
-        List<Long> some = some(room);
-        if (!some.isEmpty()) {
-            room -= claim(served, forbidden, some).size();
-            claimed(some);
-        }
-        boolean none = true;
-        for (int tries = 0; none && room > 0 && tries < MOST_TRIES; tries++) {
+    }
+
+    private synchronized List<Long> some(int most) {
+        List<Long> some = ids.stream().limit(most).toList();
+        some.forEach(ids::remove);
+        return some;
+    }
+
+    private void claimSuspect(Collection<String> forbidden) throws SQLException {
+        Claim claim = null;
+        for (int tries = 0; claim == null && tries < MOST_TRIES; tries++) {
             Long suspect = nextSuspect();
             if (suspect == null) {
                 return;
             }
-            Claim claim = null;
             try {
-                for (Job job : claim(served, forbidden, List.of(suspect)).readable()) {
+                for (Job job : claim(forbidden, List.of(suspect)).readable()) {
                     claim = Claim.of(job);
-                    none = false;
                 }
             } finally {
                 tried(suspect, claim);
             }
         }
-    }
-
-    private synchronized List<Long> some(int most) {
-        return ids.stream().limit(most).toList();
-    }
-
-    private synchronized void claimed(List<Long> some) {
-        some.forEach(ids::remove);
     }
 
     /** Returns the next suspect to claim; null if there is none, or another one runs or is being claimed. */
@@ -154,17 +148,16 @@ final class DirectRest {
     private synchronized void tried(Long suspect, @Nullable Claim claim) {
         claiming = false;
         Long since = suspects.remove(suspect);
+        long time = System.nanoTime();
         if (claim != null) {
             current = claim;
-            return;
-        }
-        long time = System.nanoTime();
-        if (since == null || time - since < PATIENCE_NANOS) {
+        } else if (since == null || time - since < PATIENCE_NANOS) {
             suspects.put(suspect, since == null ? Long.valueOf(time) : since);
         }
     }
 
-    private Claimed claim(TaskIds served, Collection<String> forbidden, List<Long> some) throws SQLException {
+    private Claimed claim(Collection<String> forbidden, List<Long> some) throws SQLException {
+        TaskIds served = tasks.ordinary();
         return tracker.during(() -> {
             Claimed claimed = store.claimIds(ClaimRequest.of(served, forbidden), some);
             executor.submit(claimed);

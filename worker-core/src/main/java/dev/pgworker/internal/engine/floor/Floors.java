@@ -37,10 +37,26 @@ public final class Floors {
 
     @GuardedBy("this") private final List<Reading> readings = new ArrayList<>();
 
+    private final boolean queued;
+
     @GuardedBy("this") private boolean known;
 
     /** How often the floors were forgotten. */
     @GuardedBy("this") private int epoch;
+
+    /** Creates floors that are not known. */
+    public Floors() {
+        this(true);
+    }
+
+    /**
+     * Creates floors that are not known.
+     *
+     * @param queued whether jobs of queues have some, too
+     */
+    public Floors(boolean queued) {
+        this.queued = queued;
+    }
 
     /** A statement that begins at the floors, while it is under way and its answer is used. */
     public final class Reading implements AutoCloseable {
@@ -89,9 +105,9 @@ public final class Floors {
                     floors.keySet().removeIf(kind -> !look.first().containsKey(kind));
                 }
                 Instant safe = look.at().minus(MARGIN);
-                for (boolean queued : new boolean[] {false, true}) {
-                    Kind usual = new Kind(queued, 0);
-                    floors.putIfAbsent(usual, new Floor(usual, safe, 0));
+                putIfAbsent(new Kind(false, 0), safe);
+                if (queued) {
+                    putIfAbsent(new Kind(true, 0), safe);
                 }
                 for (Floor found : look.first().values()) {
                     lowerTo(found.runAt().isAfter(safe) ? new Floor(found.kind(), safe, 0) : found);
@@ -134,11 +150,18 @@ public final class Floors {
      * @param runAt when the first of them is due; null for any time
      */
     public synchronized void announced(Kind kind, @Nullable Instant runAt) {
+        if (kind.queued() && !queued) {
+            return;
+        }
         Floor place = new Floor(kind, runAt == null ? ANYWHERE : runAt, 0);
         lowerTo(place);
         for (Reading reading : readings) {
             reading.announced.merge(kind, place, (a, b) -> a.isBefore(b) ? a : b);
         }
+    }
+
+    @GuardedBy("this") private void putIfAbsent(Kind kind, Instant place) {
+        floors.putIfAbsent(kind, new Floor(kind, place, 0));
     }
 
     @GuardedBy("this") private void lowerTo(Floor place) {

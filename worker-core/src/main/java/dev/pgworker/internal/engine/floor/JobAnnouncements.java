@@ -27,7 +27,7 @@ public final class JobAnnouncements {
     /** PostgreSQL sends no longer ones. */
     private static final int LONGEST = 8_000;
 
-    private final Floors floors;
+    private final List<Floors> floors;
     private final Runnable onUnknown;
     private final Consumer<List<Long>> onNamed;
 
@@ -37,7 +37,7 @@ public final class JobAnnouncements {
      * @param onUnknown called when jobs have come to lie nobody says where
      * @param onNamed called with the ids of jobs that lie where they were before a limit kept them waiting
      */
-    public JobAnnouncements(Floors floors, Runnable onUnknown, Consumer<List<Long>> onNamed) {
+    public JobAnnouncements(List<Floors> floors, Runnable onUnknown, Consumer<List<Long>> onNamed) {
         this.floors = floors;
         this.onUnknown = onUnknown;
         this.onNamed = onNamed;
@@ -45,7 +45,7 @@ public final class JobAnnouncements {
 
     /** Says that announcements may have been missed. */
     public void missed() {
-        floors.forget();
+        floors.forEach(Floors::forget);
     }
 
     /**
@@ -72,9 +72,9 @@ public final class JobAnnouncements {
                 : null;
         boolean onlyQueued = said.path("q").asBoolean(false);
         for (int priority : priorities) {
-            floors.announced(new Kind(true, priority), earliest);
+            announced(new Kind(true, priority), earliest);
             if (!onlyQueued) {
-                floors.announced(new Kind(false, priority), earliest);
+                announced(new Kind(false, priority), earliest);
             }
         }
         JsonNode id = said.path("id");
@@ -82,6 +82,10 @@ public final class JobAnnouncements {
         return id.isIntegralNumber() && id.canConvertToLong() && count.isInt() && count.intValue() == 1
                 ? id.longValue()
                 : null;
+    }
+
+    private void announced(Kind kind, @Nullable Instant earliest) {
+        floors.forEach(each -> each.announced(kind, earliest));
     }
 
     private static @Nullable JsonNode read(String text) {
