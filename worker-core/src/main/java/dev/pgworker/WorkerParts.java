@@ -66,7 +66,7 @@ record WorkerParts(
 
     private static final int CLAIM_AND_COMPLETE = 2;
 
-    /** One for each chain of direct batches. */
+    /** One for each chain of direct batches, and as many for moments. */
     private static final int DIRECT = 2;
 
     /** Returns a store for the heartbeat, which must not wait behind handlers. */
@@ -102,7 +102,7 @@ record WorkerParts(
                 + CLAIM_AND_COMPLETE
                 + UPKEEP
                 + (settings.listen() && listenDataSource == dataSource ? 1 : 0)
-                + (privateDataSource == null && !tasks.directIdentifiers().isEmpty() ? DIRECT : 0)
+                + (tasks.directIdentifiers().isEmpty() ? 0 : privateDataSource == null ? 2 * DIRECT : DIRECT)
                 + (privateDataSource == null ? 1 : 0);
     }
 }

@@ -12,6 +12,7 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicInteger;
 import javax.sql.DataSource;
 
 import org.jspecify.annotations.Nullable;
@@ -20,7 +21,6 @@ import org.slf4j.LoggerFactory;
 
 import dev.pgworker.internal.failure.DatabaseContact;
 import dev.pgworker.internal.jdbc.PrivateConnections;
-import dev.pgworker.internal.jdbc.SessionSettings;
 import dev.pgworker.internal.jdbc.SqlArrays;
 import dev.pgworker.internal.jdbc.SqlRows;
 import dev.pgworker.internal.jdbc.SqlWork;
@@ -33,6 +33,9 @@ public final class DirectStore {
 
     /** How long any statement of a session may take. */
     private static final Duration ANSWER_LIMIT = Duration.ofSeconds(10);
+
+    /** What a session that has broken was about to run stays noted under its number. */
+    private final AtomicInteger opened = new AtomicInteger();
 
     private final JobSql sql;
     private final DataSource source;
@@ -52,33 +55,43 @@ public final class DirectStore {
      * What waits for a lock, or takes too long, ends before this side gives up and opens another connection. The limits of a role
      * for transactions are meant for what it forgets, which a batch is not. The plan is the same whatever the statistics say.
      */
-    private static final Map<String, String> SETTINGS = Map.ofEntries(
-            Map.entry("tcp_keepalives_idle", "10"),
-            Map.entry("tcp_keepalives_interval", "5"),
-            Map.entry("tcp_keepalives_count", "3"),
-            Map.entry("lock_timeout", "5s"),
-            Map.entry("statement_timeout", "9s"),
-            Map.entry("idle_in_transaction_session_timeout", "0"),
-            Map.entry("transaction_timeout", "0"),
-            Map.entry("search_path", "pg_catalog, pg_temp"),
-            Map.entry("plan_cache_mode", "force_generic_plan"),
-            Map.entry("enable_seqscan", "off"),
-            Map.entry("enable_bitmapscan", "off"),
-            Map.entry("enable_sort", "off"),
-            Map.entry("enable_hashjoin", "off"),
-            Map.entry("enable_mergejoin", "off"),
-            Map.entry("jit", "off"));
+    private static final String SETTINGS = """
+            tcp_keepalives_idle=10 tcp_keepalives_interval=5 tcp_keepalives_count=3 lock_timeout=5s statement_timeout=9s
+            idle_in_transaction_session_timeout=0 transaction_timeout=0 search_path=pg_catalog,pg_temp jit=off
+            plan_cache_mode=force_generic_plan enable_seqscan=off enable_bitmapscan=off enable_sort=off enable_hashjoin=off
+            enable_mergejoin=off""";
 
-    /** Opens the session of one chain of batches. */
-    public Session open(int chain) throws SQLException {
+    /** Not every server knows all settings. */
+    private static final String SET = """
+            select pg_catalog.set_config(s.name, pg_catalog.split_part(g.one, '=', 2), false)
+            from pg_catalog.regexp_split_to_table(?, '[[:space:]]+') g(one)
+            join pg_catalog.pg_settings s on s.name operator(pg_catalog.=) pg_catalog.split_part(g.one, '=', 1)
+            """;
+
+    /** What broken batches have left of jobs that are gone. */
+    private static final String FORGET = """
+            delete from {schema}.pgworker_batches b
+            where b.worker_id = ? and not exists (
+              select from unnest(b.job_ids) g(id) join {schema}._private_jobs j on j.id = g.id)
+            """;
+
+    /** Opens a session. */
+    public Session open() throws SQLException {
         Connection connection = source.getConnection();
         try {
             connection.setNetworkTimeout(Runnable::run, (int) ANSWER_LIMIT.toMillis());
             connection.setAutoCommit(true);
             connection.setTransactionIsolation(Connection.TRANSACTION_READ_COMMITTED);
-            SessionSettings.set(connection, SETTINGS);
+            try (PreparedStatement statement = connection.prepareStatement(SET)) {
+                statement.setString(1, SETTINGS);
+                statement.execute();
+            }
+            try (PreparedStatement statement = connection.prepareStatement(sql.in(FORGET))) {
+                statement.setString(1, sql.workerId());
+                statement.execute();
+            }
             connection.setAutoCommit(false);
-            return new Session(chain, connection);
+            return new Session(opened.incrementAndGet(), connection);
         } catch (SQLException | RuntimeException | Error e) {
             breakOff(connection);
             throw e;
@@ -97,13 +110,13 @@ public final class DirectStore {
     /** The connection whose transactions are the batches of one chain. Belongs to one thread, but for {@link #isOpen} and {@link #close}. */
     public final class Session {
 
-        private final int chain;
+        private final int number;
         private final Connection connection;
         private volatile boolean inBatch;
         private volatile boolean broken;
 
-        private Session(int chain, Connection connection) {
-            this.chain = chain;
+        private Session(int number, Connection connection) {
+            this.number = number;
             this.connection = connection;
         }
 
@@ -184,7 +197,7 @@ public final class DirectStore {
             });
             return sql.call(NOTE, (notes, statement) -> {
                 statement.setString(1, sql.workerId());
-                statement.setInt(2, chain);
+                statement.setInt(2, number);
                 statement.setInt(3, (int) who[0]);
                 statement.setLong(4, who[1]);
                 statement.setArray(
@@ -218,7 +231,7 @@ public final class DirectStore {
                 }
                 try (PreparedStatement statement = connection.prepareStatement(sql.in(END))) {
                     statement.setString(1, sql.workerId());
-                    statement.setInt(2, chain);
+                    statement.setInt(2, number);
                     statement.setString(3, addresses(done));
                     statement.setString(4, addresses(others));
                     statement.setObject(5, at, Types.TIMESTAMP_WITH_TIMEZONE);
@@ -276,6 +289,11 @@ public final class DirectStore {
         /** Returns whether a batch is under way and nothing is known to have gone wrong with it. */
         public boolean isOpen() {
             return inBatch && !broken;
+        }
+
+        /** Returns true if the session cannot be used any more. */
+        public boolean isBroken() {
+            return broken;
         }
 
         /** Breaks the connection, so that the jobs of a batch are free. May be called from any thread; does not wait. */

@@ -4,6 +4,7 @@ import java.time.Duration;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -26,10 +27,8 @@ public final class DirectTasks {
 
     private final Set<String> identifiers;
 
-    private volatile boolean suspended;
-
-    /** By {@link System#nanoTime}. */
-    private volatile long suspendedUntil;
+    /** By {@link System#nanoTime}; null if the jobs are not claimed in the ordinary way. */
+    private volatile @Nullable Long suspendedUntil;
 
     /** Chains that wait for a handler that takes long. */
     private final AtomicInteger heldUp = new AtomicInteger();
@@ -57,7 +56,6 @@ public final class DirectTasks {
     /** Has the jobs of these tasks claimed in the ordinary way for a while. */
     public void suspend(Throwable reason) {
         suspendedUntil = System.nanoTime() + SUSPENSION.toNanos();
-        suspended = true;
         log.warn(
                 "A direct batch failed; for {} s the jobs of {} are run like those of other tasks",
                 SUSPENSION.toSeconds(),
@@ -82,13 +80,8 @@ public final class DirectTasks {
 
     /** Returns whether the jobs are claimed in the ordinary way at the moment. */
     public boolean isSuspended() {
-        if (heldUp.get() >= CHAINS) {
-            return true;
-        }
-        if (suspended && System.nanoTime() - suspendedUntil >= 0) {
-            suspended = false;
-        }
-        return suspended;
+        Long until = suspendedUntil;
+        return heldUp.get() >= CHAINS || (until != null && System.nanoTime() - until < 0);
     }
 
     /** Returns what ordinary claims look for: of direct tasks only what is in queues, which may hold jobs of other tasks, too. */

@@ -3,9 +3,10 @@ package dev.pgworker.internal.engine.direct;
 import java.sql.SQLException;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.function.BooleanSupplier;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
@@ -38,17 +39,13 @@ final class DirectBatch {
     /** A handler that takes longer goes on without its batch. */
     private static final long SLOW_HANDLER_NANOS = Duration.ofMillis(100).toNanos();
 
-    private final DirectChains chains;
+    private final DirectContext context;
     private final DirectStore.Session session;
     private final List<ClaimedJob> taken;
     private final Thread thread = Thread.currentThread();
 
     // While handlers run the batch may be ended by another thread.
-    @GuardedBy("this") private final List<ClaimedJob> done = new ArrayList<>();
-
-    @GuardedBy("this") private final List<ClaimedJob> others = new ArrayList<>();
-
-    @GuardedBy("this") private final List<EncodedOutcome> ended = new ArrayList<>();
+    @GuardedBy("this") private final Map<ClaimedJob, EncodedOutcome> ended = new LinkedHashMap<>();
 
     /** How many have been started. */
     @GuardedBy("this") private int started;
@@ -58,17 +55,14 @@ final class DirectBatch {
 
     @GuardedBy("this") private long begunAt;
 
-    /** Whether the batch has ended without the job that runs, which is claimed since. */
+    /** Whether the batch has ended without the job that runs, which is claimed since, unless the session has broken. */
     @GuardedBy("this") private boolean released;
-
-    /** What went wrong when it was to end so. */
-    @GuardedBy("this") private @Nullable Throwable failure;
 
     private long nanos;
 
     /** Creates a batch of these jobs, which the session's transaction has locked, on the thread that is to run it. */
-    DirectBatch(DirectChains chains, DirectStore.Session session, List<ClaimedJob> taken) {
-        this.chains = chains;
+    DirectBatch(DirectContext context, DirectStore.Session session, List<ClaimedJob> taken) {
+        this.context = context;
         this.session = session;
         this.taken = taken;
     }
@@ -86,12 +80,12 @@ final class DirectBatch {
                     break;
                 }
                 begin(one);
-                chains.executor.runDirect(one.job(), () -> isOwned(one.job()), end -> ended(one, end));
+                context.executor().runDirect(one.job(), () -> isOwned(one.job()), end -> ended(one, end));
                 nanos = System.nanoTime() - begin;
             }
         } finally {
             if (isReleased()) {
-                chains.tasks().goesOn();
+                context.tasks().goesOn();
             }
         }
     }
@@ -99,8 +93,8 @@ final class DirectBatch {
     /** What has been paused since it was taken is left free, and so is all that is left when the batch has ended. */
     private boolean mayStart(Job next) {
         return session.isOpen()
-                && chains.permission.ownership().mayStart()
-                && chains.permission.tasks().mayStart(next);
+                && context.permission().ownership().mayStart()
+                && context.permission().tasks().mayStart(next);
     }
 
     /** Returns how many of the jobs have been started. */
@@ -125,93 +119,92 @@ final class DirectBatch {
 
     private synchronized void ended(ClaimedJob one, EncodedOutcome end) {
         running = null;
-        if (released && failure == null) {
-            chains.executor.ended(end);
-            return;
+        if (released && !session.isBroken()) {
+            context.executor().ended(end);
+        } else {
+            ended.put(one, end);
         }
-        ended.add(end);
-        (end.outcome() instanceof JobOutcome.Success ? done : others).add(one);
     }
 
     private boolean isOwned(Job job) {
         synchronized (this) {
             if (!released) {
                 return Thread.currentThread().equals(thread) ? session.holds() : session.isOpen();
-            } else if (failure != null) {
-                return false;
             }
         }
-        return chains.permission.ownership().holds(job);
+        return !session.isBroken() && context.permission().ownership().holds(job);
     }
 
     /** Ends the batch without the handler that runs if that takes long. Asks the database; holds up a handler that ends meanwhile. */
     synchronized void releaseSlow() {
-        ClaimedJob slow = running;
-        if (slow == null || released || !session.isOpen() || System.nanoTime() - begunAt < SLOW_HANDLER_NANOS) {
+        if (running == null || released || !session.isOpen() || System.nanoTime() - begunAt < SLOW_HANDLER_NANOS) {
             return;
         }
         released = true;
-        log.debug("{} takes long; its batch ends without it", slow.job());
+        log.debug("{} takes long; its batch ends without it", running.job());
+        context.tasks().isHeldUp();
         try {
-            write(slow);
+            write(running);
         } catch (SQLException | RuntimeException | Error e) {
-            failure = e;
+            log.warn("A direct batch could not end before a handler did", e);
+            session.close();
         }
-        chains.tasks().isHeldUp();
     }
 
     /** Ends the transaction, unless it has been ended while a handler ran that takes long. */
     synchronized void end() throws SQLException {
         if (!released) {
             write(null);
-        } else if (failure != null) {
-            throw new SQLException("A direct batch could not end before a handler did", failure);
+        } else if (session.isBroken()) {
+            throw new SQLException("A direct batch could not end before a handler did");
         }
     }
 
     /** Ends the batch; a job that still runs is claimed. */
     private synchronized void write(@Nullable ClaimedJob slow) throws SQLException {
-        List<ClaimedJob> deletable = List.copyOf(done);
-        List<ClaimedJob> claimed = new ArrayList<>(others);
-        if (slow != null) {
-            claimed.add(slow);
-        }
-        List<EncodedOutcome> toWrite = new ArrayList<>(ended);
-        Map<Long, RunRecord> runs = new HashMap<>();
-        for (EncodedOutcome end : ended) {
-            if (end.run() != null && end.outcome() instanceof JobOutcome.Success) {
-                runs.put(end.job().id(), end.run());
+        List<ClaimedJob> done = new ArrayList<>();
+        List<ClaimedJob> others = new ArrayList<>();
+        List<EncodedOutcome> outcomes = new ArrayList<>(ended.values());
+        Map<Long, RunRecord> runs = new LinkedHashMap<>();
+        ended.forEach((one, end) -> {
+            (isSuccess(end) ? done : others).add(one);
+            if (isSuccess(end) && end.run() != null) {
+                runs.put(one.job().id(), Objects.requireNonNull(end.run()));
             }
+        });
+        if (slow != null) {
+            others.add(slow);
         }
-        boolean deleted = chains.tracker.during(() -> {
-            boolean all = session.end(deletable, claimed, runs);
-            toWrite.removeIf(end -> all && end.outcome() instanceof JobOutcome.Success);
-            chains.executor.takeOver(toWrite, slow == null ? null : slow.job());
+        boolean deleted = context.tracker().during(() -> {
+            boolean all = session.end(done, others, runs);
+            outcomes.removeIf(end -> all && isSuccess(end));
+            context.executor().takeOver(outcomes, slow == null ? null : slow.job());
             return all;
         });
-        chains.due.freed(taken.subList(started, taken.size()));
+        context.due().freed(taken.subList(started, taken.size()));
         if (!deleted) {
-            chains.tasks().suspend(new SQLException("A job that has succeeded could not be deleted"));
+            context.tasks().suspend(new SQLException("A job that has succeeded could not be deleted"));
             return;
         }
-        chains.executor.settledElsewhere(deletable.size());
-        for (ClaimedJob one : deletable) {
+        context.executor().settledElsewhere(done.size());
+        for (ClaimedJob one : done) {
             log.debug("{} succeeded", one.job());
-            chains.publish(id -> new WorkerEvent.JobCompleted(id, one.job()));
+            context.publish(id -> new WorkerEvent.JobCompleted(id, one.job()));
         }
+    }
+
+    private static boolean isSuccess(EncodedOutcome end) {
+        return end.outcome() instanceof JobOutcome.Success;
     }
 
     /** Whether the batch has been committed may be unknown. If not, its jobs are free, and count an attempt the next time. */
     synchronized void leaveToOthers() {
-        if (ended.isEmpty()) {
-            return;
-        }
-        List<Job> lost = ended.stream().map(EncodedOutcome::job).toList();
-        log.warn(
-                "A direct batch of {} jobs failed; those that have not been deleted run again, the first of them {}",
-                lost.size(),
-                lost.get(0));
-        chains.rest.addSuspects(lost.stream().map(Job::id).toList());
-        lost.forEach(job -> chains.publish(id -> new WorkerEvent.JobLost(id, job)));
+        ended.keySet().stream()
+                .findFirst()
+                .ifPresent(first -> log.warn(
+                        "A direct batch of {} jobs failed; those that have not been deleted run again, the first of them {}",
+                        ended.size(),
+                        first.job()));
+        ended.keySet().forEach(one -> context.publish(id -> new WorkerEvent.JobLost(id, one.job())));
     }
 }

@@ -3,10 +3,8 @@ package dev.pgworker.internal.engine.direct;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.function.Function;
 import java.util.stream.Stream;
 
-import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.internal.engine.WorkerContext;
 import dev.pgworker.internal.engine.claim.ClaimPermission;
 import dev.pgworker.internal.engine.claim.ClaimTracker;
@@ -24,14 +22,7 @@ import dev.pgworker.internal.store.JobStore;
  */
 public final class DirectChains implements WorkSignal.Receiver {
 
-    final WorkerContext context;
-    final ClaimPermission permission;
-    final JobStore store;
-    final DueJobs due;
-    final ClaimTracker tracker;
-    final JobExecutor executor;
-    final DirectRest rest;
-
+    private final DirectContext shared;
     private final List<DirectLoop> loops = new ArrayList<>();
     private final Watch watch;
 
@@ -44,28 +35,14 @@ public final class DirectChains implements WorkSignal.Receiver {
             LocalQueue localQueue,
             ClaimTracker tracker,
             JobExecutor executor) {
-        this.context = context;
-        this.permission = permission;
-        this.store = store;
-        this.due = due;
-        this.tracker = tracker;
-        this.executor = executor;
-        rest = new DirectRest(permission.tasks(), store.claims(), localQueue, tracker, executor);
+        DirectRest rest = new DirectRest(permission.tasks(), store.claims(), localQueue, tracker, executor);
+        shared = new DirectContext(context, permission, store.direct(), due, tracker, executor, rest);
         watch = new Watch();
-        for (int number = 0;
-                number < DirectTasks.CHAINS && !tasks().identifiers().isEmpty();
+        for (int number = 1;
+                number <= DirectTasks.CHAINS && !shared.tasks().identifiers().isEmpty();
                 number++) {
-            loops.add(new DirectLoop(number, this));
+            loops.add(new DirectLoop(number, shared, watch::jobsRun, this::wakeIdle));
         }
-    }
-
-    DirectTasks tasks() {
-        return permission.tasks().direct();
-    }
-
-    /** Publishes an event of this worker, which is made from its id only if somebody listens. */
-    void publish(Function<String, WorkerEvent> event) {
-        context.publish(() -> event.apply(context.workerId()));
     }
 
     /** Has a chain look for jobs that has nothing to do; all of them if there is none. */
@@ -77,21 +54,22 @@ public final class DirectChains implements WorkSignal.Receiver {
     }
 
     /** Has a chain look for jobs that has nothing to do; returns whether there is one. */
-    boolean wakeIdle() {
+    private boolean wakeIdle() {
         return loops.stream()
                 .filter(DirectLoop::isIdle)
                 .findFirst()
-                .map(loop -> {
-                    loop.jobsMayBeDue();
-                    return true;
-                })
-                .orElse(false);
+                .map(DirectLoop::jobsMayBeDue)
+                .isPresent();
     }
 
-    /** Has the first chain look for what nobody has announced. */
+    /** Has a chain look for what nobody has announced, or take jobs where that takes long. */
     public void poll() {
-        due.lookForJobs();
-        loops.stream().limit(1).forEach(DirectLoop::lookForJobs);
+        shared.due().lookForJobs();
+        if (shared.due().nanosUntilLook() == Long.MAX_VALUE) {
+            jobsMayBeDue();
+        } else {
+            loops.stream().filter(DirectLoop::isIdle).limit(1).forEach(DirectLoop::lookAgain);
+        }
     }
 
     @Override
@@ -106,16 +84,8 @@ public final class DirectChains implements WorkSignal.Receiver {
 
     @Override
     public void capacityFreed() {
-        if (rest.isAny()) {
-            loops.forEach(DirectLoop::capacityFreed);
-        }
-    }
-
-    /** Says that handlers run: one that takes long is not to keep its batch. */
-    void watch() {
-        if (!watch.watching) {
-            watch.watching = true;
-            watch.jobsRun();
+        if (shared.rest().isAny()) {
+            loops.forEach(DirectLoop::lookAgain);
         }
     }
 
@@ -161,11 +131,15 @@ public final class DirectChains implements WorkSignal.Receiver {
         private volatile boolean watching;
 
         Watch() {
-            super("worker-direct-watch", true, context.outage());
+            super("worker-direct-watch", true, shared.worker().outage());
         }
 
+        /** Says that handlers run: one that takes long is not to keep its batch. May be called from any thread. */
         private void jobsRun() {
-            wake();
+            if (!watching) {
+                watching = true;
+                wake();
+            }
         }
 
         @Override

@@ -38,8 +38,12 @@ final class DirectLoop extends BackgroundService {
     /** After so many failures in a row that may have been anything, the ordinary way is tried. */
     private static final int MOST_FAILURES = 5;
 
-    private final int number;
-    private final DirectChains chains;
+    private final DirectContext context;
+
+    /** Called when a batch begins, and when there is more to do than one chain takes at once. */
+    private final Runnable onBegin;
+
+    private final Runnable onMore;
 
     /** Set when there may be jobs to run. */
     private final AtomicBoolean mayHaveDue = new AtomicBoolean(true);
@@ -56,28 +60,22 @@ final class DirectLoop extends BackgroundService {
     private int size = FIRST_BATCH;
     private int failures;
 
-    DirectLoop(int number, DirectChains chains) {
-        super("worker-direct-" + (number + 1), true, chains.context.outage());
-        this.number = number;
-        this.chains = chains;
+    DirectLoop(int number, DirectContext context, Runnable onBegin, Runnable onMore) {
+        super("worker-direct-" + number, true, context.worker().outage());
+        this.context = context;
+        this.onBegin = onBegin;
+        this.onMore = onMore;
     }
 
     /** Says that there may be a job to run. May be called from any thread. */
-    void jobsMayBeDue() {
+    boolean jobsMayBeDue() {
         mayHaveDue.set(true);
         wake();
+        return true;
     }
 
-    /** Has the chain look for jobs, or take some where a look takes long. May be called from any thread. */
-    void lookForJobs() {
-        if (chains.due.nanosUntilLook() == Long.MAX_VALUE) {
-            mayHaveDue.set(true);
-        }
-        wake();
-    }
-
-    /** Says that there is room for jobs that are claimed. May be called from any thread. */
-    void capacityFreed() {
+    /** Has the chain see what there is to do, if it waits for something. May be called from any thread. */
+    void lookAgain() {
         if (idle) {
             wake();
         }
@@ -120,28 +118,28 @@ final class DirectLoop extends BackgroundService {
         } catch (SQLException | RuntimeException | Error e) {
             mayHaveDue.set(true);
             afterLastStep();
-            chains.due.forget();
+            context.due().forget();
             DatabaseFailure kind = DatabaseFailure.of(e);
             boolean refused = kind == DatabaseFailure.REFUSED || kind == DatabaseFailure.INTERNAL;
             boolean outage = kind == DatabaseFailure.OUTAGE && !DatabaseFailure.isAnswer(e);
             if (!isStopping() && (refused || (!outage && ++failures >= MOST_FAILURES))) {
                 failures = 0;
-                chains.tasks().suspend(e);
+                context.tasks().suspend(e);
             }
             throw e;
         }
     }
 
     private void tryStep() throws SQLException, InterruptedException {
-        DueJobs due = chains.due;
-        if (chains.tasks().isSuspended()
-                || !chains.permission.ownership().mayClaim()
+        DueJobs due = context.due();
+        if (context.tasks().isSuspended()
+                || !context.permission().ownership().mayClaim()
                 || due.tasks().identifiers().isEmpty()) {
             rest(Long.MAX_VALUE);
             return;
         }
-        if (chains.rest.isAny()) {
-            chains.rest.claim(chains.permission.flags().get());
+        if (context.rest().isAny()) {
+            context.rest().claim(context.permission().flags().get());
         }
         if (due.nanosUntilLook() <= 0) {
             Look look = due.lookAtAll();
@@ -149,7 +147,7 @@ final class DirectLoop extends BackgroundService {
             mayHaveDue.compareAndSet(false, look.anyDue());
         }
         if (mayHaveDue.getAndSet(false) || due.nanosUntilDue() <= 0) {
-            Collection<String> forbidden = chains.permission.flags().get();
+            Collection<String> forbidden = context.permission().flags().get();
             shield(true);
             boolean more;
             try {
@@ -164,7 +162,7 @@ final class DirectLoop extends BackgroundService {
             }
         } else {
             long nanos = Math.min(due.nanosUntilDue(), due.nanosUntilLook());
-            rest(chains.rest.isAny() ? Math.min(nanos, RETRY_NANOS) : nanos);
+            rest(context.rest().isAny() ? Math.min(nanos, RETRY_NANOS) : nanos);
         }
     }
 
@@ -182,36 +180,34 @@ final class DirectLoop extends BackgroundService {
             throws SQLException, InterruptedException {
         List<ClaimedJob> mine;
         boolean full;
-        try (Floors.Reading reading = chains.due.begin(forbidden)) {
+        try (Floors.Reading reading = context.due().begin(forbidden)) {
             long begin = System.nanoTime();
-            Claimed taken = take(open, forbidden, reading, size, !chains.rest.isFull());
+            Claimed taken = take(open, forbidden, reading, size, !context.rest().isFull());
             full = taken.size() >= size;
             mine = fit(open, forbidden, reading, taken);
             DueJobs.raise(reading, taken, full, Duration.ofNanos(System.nanoTime() - begin));
         }
         if (full) {
-            chains.wakeIdle();
+            onMore.run();
         }
-        if (!mine.isEmpty()) {
-            Set<Long> suspects = open.note(mine);
-            chains.rest.addSuspects(suspects);
-            mine = mine.stream()
-                    .filter(one -> !suspects.contains(one.job().id()))
-                    .toList();
-        }
+        Set<Long> suspects = mine.isEmpty() ? Set.of() : open.note(mine);
+        mine = mine.stream().filter(one -> !suspects.contains(one.job().id())).toList();
+        boolean cut = false;
         if (mine.isEmpty()) {
             open.rollBack();
-            return full;
+        } else {
+            cut = run(new DirectBatch(context, open, mine)) < mine.size();
         }
-        return run(new DirectBatch(chains, open, mine)) < mine.size() || full;
+        context.rest().addSuspects(suspects);
+        return cut || full;
     }
 
     private Claimed take(
             DirectStore.Session open, Collection<String> forbidden, Floors.Reading reading, int wanted, boolean all)
             throws SQLException {
-        chains.publish(id -> new WorkerEvent.FetchStarted(id, wanted));
-        Claimed taken = open.take(chains.due.tasks(), forbidden, reading.floors(), wanted, all);
-        chains.publish(id ->
+        context.publish(id -> new WorkerEvent.FetchStarted(id, wanted));
+        Claimed taken = open.take(context.due().tasks(), forbidden, reading.floors(), wanted, all);
+        context.publish(id ->
                 taken.size() == 0 ? new WorkerEvent.FetchEmpty(id) : new WorkerEvent.JobsFetched(id, taken.size()));
         return taken;
     }
@@ -228,20 +224,17 @@ final class DirectLoop extends BackgroundService {
                         taken.unreadable().stream().map(Unreadable::job))
                 .map(one -> one.job().id())
                 .toList();
-        List<ClaimedJob> fit = taken.jobs();
-        if (!unfit.isEmpty()) {
-            open.rollBack();
-            chains.rest.add(unfit);
-            chains.rest.claim(forbidden);
-            size = Math.min(LARGEST_BATCH, GROWTH * size);
-            int left = taken.size() - unfit.size();
-            fit = left == 0
-                    ? List.of()
-                    : take(open, forbidden, reading, left, false).jobs();
+        if (unfit.isEmpty()) {
+            return taken.jobs();
         }
-        return fit.stream()
-                .filter(one -> !chains.rest.isSuspect(one.job().id()))
-                .toList();
+        open.rollBack();
+        context.rest().add(unfit);
+        context.rest().claim(forbidden);
+        size = Math.min(LARGEST_BATCH, GROWTH * size);
+        int left = taken.size() - unfit.size();
+        return left == 0
+                ? List.of()
+                : take(open, forbidden, reading, left, false).jobs();
     }
 
     private static boolean isFit(ClaimedJob one) {
@@ -253,7 +246,7 @@ final class DirectLoop extends BackgroundService {
         try {
             current = batch;
             try {
-                chains.watch();
+                onBegin.run();
                 idle(() -> {
                     batch.run(this::isStopping);
                     return batch;
@@ -275,7 +268,7 @@ final class DirectLoop extends BackgroundService {
     private DirectStore.Session openSession() throws SQLException {
         DirectStore.Session open = session;
         if (open == null) {
-            open = chains.store.direct().open(number);
+            open = context.store().open();
             session = open;
         }
         return open;
