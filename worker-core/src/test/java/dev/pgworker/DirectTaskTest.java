@@ -251,6 +251,27 @@ class DirectTaskTest {
     }
 
     @Test
+    void manyJobsWithKeysKeepNoOtherFromItsBatch() {
+        Map<Integer, String> threads = new ConcurrentHashMap<>();
+        List<JobRequest> requests = new ArrayList<>();
+        for (int i = 0; i < 300; i++) {
+            requests.add(
+                    JobRequest.of(DIRECT, i, JobSpec.builder().jobKey("k" + i).build()));
+            requests.add(JobRequest.of(DIRECT, 1_000 + i));
+        }
+        db.scheduler().addJobs(requests);
+
+        start(worker((payload, context) ->
+                threads.put(payload, Thread.currentThread().getName())));
+
+        events.await(JobCompleted.class, 600);
+        assertThat(threads)
+                .hasSize(600)
+                .allSatisfy((payload, thread) ->
+                        assertThat(thread.startsWith("worker-direct-")).isEqualTo(payload >= 1_000));
+    }
+
+    @Test
     void jobsOfAQueueRunOneAfterTheOtherInTheirOrder() {
         List<Integer> order = Collections.synchronizedList(new ArrayList<>());
         AtomicInteger atOnce = new AtomicInteger();

@@ -58,6 +58,9 @@ final class DirectBatch {
     /** Whether the batch has ended without the job that runs, which is claimed since, unless the session has broken. */
     @GuardedBy("this") private boolean released;
 
+    /** What went wrong when it was to end so. */
+    @GuardedBy("this") private @Nullable Throwable failure;
+
     private long nanos;
 
     /** Creates a batch of these jobs, which the session's transaction has locked, on the thread that is to run it. */
@@ -146,7 +149,7 @@ final class DirectBatch {
         try {
             write(running);
         } catch (SQLException | RuntimeException | Error e) {
-            log.warn("A direct batch could not end before a handler did", e);
+            failure = e;
             session.close();
         }
     }
@@ -155,8 +158,8 @@ final class DirectBatch {
     synchronized void end() throws SQLException {
         if (!released) {
             write(null);
-        } else if (session.isBroken()) {
-            throw new SQLException("A direct batch could not end before a handler did");
+        } else if (failure != null) {
+            throw new SQLException("A direct batch could not end before a handler did", failure);
         }
     }
 
