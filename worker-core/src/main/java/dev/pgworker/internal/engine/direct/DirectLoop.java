@@ -17,10 +17,10 @@ import dev.pgworker.internal.engine.floor.Floors;
 import dev.pgworker.internal.failure.DatabaseFailure;
 import dev.pgworker.internal.lifecycle.BackgroundService;
 import dev.pgworker.internal.store.Claimed;
+import dev.pgworker.internal.store.Claimed.Unreadable;
 import dev.pgworker.internal.store.ClaimedJob;
 import dev.pgworker.internal.store.DirectStore;
 import dev.pgworker.internal.store.Look;
-import dev.pgworker.internal.store.Unreadable;
 
 /**
  * Locks jobs of direct tasks, runs them on its own thread and deletes them, all in one transaction, again and again: one of the
