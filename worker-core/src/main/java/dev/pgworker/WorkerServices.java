@@ -206,13 +206,20 @@ final class WorkerServices {
         Floors floors = new Floors();
         due = new DueJobs(store.claims(), floors, tasks::ordinary, flags);
         claims = new Claims(context, store.claims(), permission, localQueue, due, tracker, executor);
-        claimLoop = claimLoop();
+        claimLoop = new ClaimLoop(
+                context,
+                claims,
+                localQueue,
+                due,
+                ownership,
+                freedQueues,
+                new ClaimLoop.Polling(parts.settings().pollInterval(), this::polls));
         Floors directFloors = new Floors(false);
         DueJobs directDue = new DueJobs(store.claims(), directFloors, tasks::batched, flags);
         allDue = directTasks.isEmpty() ? List.of(due) : List.of(due, directDue);
         direct = new DirectChains(context, permission, store, directDue, localQueue, tracker, executor);
-        JobAnnouncements announcements =
-                new JobAnnouncements(List.of(floors, directFloors), this::lookForJobs, claimLoop::claimAnnounced);
+        JobAnnouncements announcements = new JobAnnouncements(
+                List.of(floors, directFloors), () -> allDue.forEach(DueJobs::lookForJobs), claimLoop::claimAnnounced);
         AnnouncedClaims announced =
                 new AnnouncedClaims(context, store.claims(), permission, tracker, localQueue, claimLoop, executor);
         looks = new Looks(context, allDue, ownership);
@@ -273,8 +280,7 @@ final class WorkerServices {
     }
 
     private boolean isListening() {
-        NotificationListener current = listener;
-        return current != null && current.isListening();
+        return listener != null && listener.isListening();
     }
 
     private WorkerContext context(String workerId, WorkSignal signal, @Nullable TaskCounts counts) {
@@ -377,27 +383,11 @@ final class WorkerServices {
                                         })));
     }
 
-    private ClaimLoop claimLoop() {
-        WorkerSettings settings = parts.settings();
-        return new ClaimLoop(
-                context,
-                claims,
-                localQueue,
-                due,
-                ownership,
-                freedQueues,
-                new ClaimLoop.Polling(settings.pollInterval(), this::polls));
-    }
-
     private void polls() {
         direct.poll();
         if (!parts.settings().listen()) {
             assumeNews();
         }
-    }
-
-    private void lookForJobs() {
-        allDue.forEach(DueJobs::lookForJobs);
     }
 
     /** Where nothing is announced anything may have happened between two polls. */
