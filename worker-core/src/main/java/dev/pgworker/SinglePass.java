@@ -51,13 +51,14 @@ final class SinglePass {
                 services.claims.tend();
                 // Read first: a job settled after this may have added one that the claim does not see.
                 Progress before = services.localQueue.inFlight().progress();
+                boolean idle = before.idle() && !services.completer.isFreeingQueues();
                 // Read first, too: without a claim it is unknown what is left, and the lease may begin any moment.
                 boolean mayClaim = services.lease.isHeld();
                 boolean anyFetched = mayClaim && fetch();
                 if (!anyFetched && limited && services.limitGate.admitOnce() > 0) {
                     continue;
                 }
-                if (!anyFetched && before.idle() && mayClaim) {
+                if (!anyFetched && idle && mayClaim) {
                     return before.settled();
                 } else if (!anyFetched) {
                     services.localQueue.inFlight().awaitSettledBeyond(before.settled(), TEND_INTERVAL);

@@ -36,6 +36,7 @@ import dev.pgworker.event.WorkerEvent.JobLost;
 import dev.pgworker.event.WorkerEvent.JobSnoozed;
 import dev.pgworker.event.WorkerEvent.JobSuperseded;
 import dev.pgworker.event.WorkerEvent.WorkerStarted;
+import dev.pgworker.internal.engine.complete.JobCompleter;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.job.Task;
@@ -45,6 +46,7 @@ import dev.pgworker.task.TaskHandler;
 import dev.pgworker.task.TaskOptions;
 import dev.pgworker.task.TaskRegistration;
 import dev.pgworker.testing.InterceptedDataSource;
+import dev.pgworker.testing.LogCapture;
 import dev.pgworker.testing.RecordingListener;
 import dev.pgworker.testing.TestSchema;
 
@@ -410,12 +412,17 @@ class HostileOutcomeTest {
 
     @Test
     void anOutcomeThatCannotEvenBePutAwayIsLeftToTheAudit() throws Exception {
-        endsWhenRefused("delete or update", "P0001");
+        try (LogCapture log = new LogCapture(JobCompleter.class)) {
+            endsWhenRefused("delete or update", "P0001");
 
-        events.await(JobCompleted.class, 8);
-        // Its outcome is refused for as long as the trigger is there.
-        add("accepted");
-        events.await(JobCompleted.class, 9);
+            events.await(JobCompleted.class, 8);
+            // Its outcome is refused for as long as the trigger is there.
+            add("accepted");
+            events.await(JobCompleted.class, 9);
+            Awaitility.await()
+                    .until(() -> log.messages().stream()
+                            .anyMatch(line -> line.contains("cannot be marked as failed either")));
+        }
         db.sql("drop trigger refuse on {schema}._private_jobs").update();
         assertThat(events.await(ClaimsReconciled.class).jobs()).isEqualTo(1);
         events.await(JobCompleted.class, 10);

@@ -438,6 +438,36 @@ class OneBadThingTest {
                 .contains("could not be read", "on purpose");
     }
 
+    /** A handler that waits for its payload is not taken for one that nobody attends to. */
+    @Test
+    void aPayloadThatTakesLongToReadIsWaitedFor() throws Exception {
+        for (int i = 0; i < 2; i++) {
+            db.scheduler().addJob(LARGE, "x".repeat(10_000));
+        }
+        CountDownLatch mayRead = new CountDownLatch(1);
+        CountDownLatch looks = new CountDownLatch(12);
+        db.start(Worker.builder(new InterceptedDataSource(db.dataSource(), (call, proceed) -> {
+                    if (call.is("executeQuery", "j.payload")) {
+                        mayRead.await();
+                    } else if (call.is("executeQuery", "select j.id, j.locked_at, j.key")) {
+                        looks.countDown();
+                    }
+                    return proceed.proceed();
+                }))
+                .schema(db.schema())
+                .jobScheduler(db.scheduler())
+                .listenDataSource(db.dataSource())
+                .settings(WorkerSettings.builder().concurrency(1).build())
+                .reconcileInterval(Duration.ofMillis(300))
+                .listener(events)
+                .tasks(List.of(TaskRegistration.of(LARGE, (text, context) -> {}))));
+        looks.await();
+        mayRead.countDown();
+
+        events.await(JobCompleted.class, 2);
+        assertThat(events.all(JobReturned.class)).isEmpty();
+    }
+
     /** What the server says about a row that it cannot send. */
     @Test
     void aJobThatTheServerCannotSendIsPassedOver() {

@@ -19,7 +19,7 @@ public final class WorkSignal {
         /** There is room for jobs, or jobs are to be given back. */
         default void capacityFreed() {}
 
-        /** The lease has begun, so that the worker may claim from here on, or was revoked. */
+        /** Whether the worker may claim has changed: the lease has begun or was revoked, or history, pauses or limits have become known. */
         default void leaseChanged() {
             capacityFreed();
         }

@@ -14,7 +14,7 @@ import dev.pgworker.job.Job;
  */
 public record Claim(long jobId, Instant lockedAt) {
 
-    /** Returns the claim by which a job is held that a claim or a completion returned. */
+    /** Returns the claim by which a job is held that a claim returned. */
     public static Claim of(Job job) {
         return new Claim(job.id(), Objects.requireNonNull(job.lockedAt()));
     }

@@ -23,7 +23,7 @@ import dev.pgworker.job.Job;
 
 /**
  * Writes what became of claimed jobs, where the claims still hold them. Each statement is committed before the method returns,
- * unless it is given a connection. None waits for a row that somebody holds. Thread-safe.
+ * unless it is given a connection. None waits for long for a row that somebody holds, but {@link #awaitRow}. Thread-safe.
  */
 public final class OutcomeStore {
 

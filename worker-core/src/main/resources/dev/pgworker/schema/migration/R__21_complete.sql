@@ -1,6 +1,6 @@
 -- Completion: deletes jobs that have succeeded, and frees their queues.
 
--- How claimed jobs end: deleted because they have succeeded, or given up. Each write names its claims, and changes nothing that they no
+-- Each write names its claims, and changes nothing that they no
 -- longer hold. Nobody here waits for a row for longer than 20 ms; what somebody holds for longer is reported as busy.
 
 create or replace function "${schema}".pgworker_missed(worker_id text, job_ids bigint[], claims timestamptz[])

@@ -68,7 +68,7 @@ begin
         updated_at = now()
       from decided m
       where j.ctid = m.tid
-      returning j.id, j.is_available and j.run_at <= clock_timestamp() and j.job_queue_id is null as due,
+      returning j.id, j.is_available and j.run_at <= clock_timestamp() as due,
         case
           when m.ended and m.told = 'Cancelled while running' then 'cancelled'
           when m.ended then 'superseded'

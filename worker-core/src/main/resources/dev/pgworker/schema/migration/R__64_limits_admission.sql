@@ -422,11 +422,13 @@ begin
     update "${schema}".pgworker_limit_lanes k set used_at = moment
       where k.lane = any(array(select l.name collate "C" from unnest(turn.lanes, given) l(name, jobs) where l.jobs > 0))
         and k.used_at < moment - interval '30 seconds';
-    -- They come to the places of their old times, before which there may be much that has ended.
+    -- They come to the places of their old times, before which there may be much that has ended. So those without a queue are named; the
+    -- priorities are told for those in queues.
     for begins in 1..cardinality(admitted_jobs) by most_told loop
       perform "${schema}".pgworker_wake(least(most_told, cardinality(admitted_jobs) - begins + 1), earliest,
-        case when cardinality(levels) <= 16 then array_to_string(levels, ',') end, queued = admitted,
-        job_ids => case when queued < admitted then array_to_string(admitted_jobs[begins:begins + most_told - 1], ',') end);
+        case when queued > 0 and cardinality(levels) <= 16 then array_to_string(levels, ',') end, queued = admitted,
+        job_ids => case when queued < admitted and (queued = 0 or cardinality(levels) <= 16)
+          then array_to_string(admitted_jobs[begins:begins + most_told - 1], ',') end);
     end loop;
   end if;
   select array_agg(w.lane), array_agg(w.seconds) into waiting_lanes, waits

@@ -12,6 +12,7 @@ import java.util.Map;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.postgresql.PGConnection;
 
 import dev.pgworker.internal.store.Floor.Kind;
 import dev.pgworker.job.JobSpec;
@@ -181,5 +182,23 @@ class CompleteTest {
         assertThatThrownBy(() -> complete(held(jobs, false), List.of()))
                 .isInstanceOf(SQLException.class)
                 .hasMessageContaining("A trigger keeps jobs from being deleted");
+    }
+
+    /** Other workers look behind its place meanwhile. */
+    @Test
+    void aJobOfAQueueThatIsGivenBackIsAnnouncedWithItsTime() throws SQLException {
+        long id = jobs.get(0).job().id();
+        try (Connection connection = db.dataSource().getConnection();
+                Statement statement = connection.createStatement()) {
+            statement.execute("listen \"jobs:insert\"");
+            db.sql("""
+                            select {schema}.pgworker_release('w', array[(id, locked_at, 'back', null, null, null, null, null, null, null, null, null)
+                              ::{schema}.pgworker_outcome]) from {schema}._private_jobs where id = ?""").param(id).query().listOfRows();
+            statement.execute("select 1");
+            assertThat(connection.unwrap(PGConnection.class).getNotifications())
+                    .singleElement()
+                    .satisfies(told -> assertThat(told.getParameter()).containsPattern("\"at\":\\d+,\"p\":\\[0]"));
+            statement.execute("unlisten *");
+        }
     }
 }

@@ -71,6 +71,27 @@ class LimitAdmissionTest {
         assertThat(told).isEqualTo(jobs.permits());
     }
 
+    /** Only jobs without a queue are claimed by their ids. */
+    @Test
+    void jobsOfQueuesAreAnnouncedWithTheirPriorities() throws SQLException {
+        jobs.limit("l", "{t}", null, 1000);
+        jobs.add("t", "{}");
+        jobs.sql("select {schema}.add_job('t', '{}', queue_name => 'q', priority => 3)")
+                .query()
+                .listOfRows();
+        try (Connection connection = db.dataSource().getConnection();
+                Statement statement = connection.createStatement()) {
+            statement.execute("listen \"jobs:insert\"");
+            assertThat(jobs.admit()).isEqualTo(2);
+            assertThat(heard(connection))
+                    .singleElement()
+                    .satisfies(text -> assertThat(text)
+                            .containsPattern("\"p\":\\[(0,3|3,0)]")
+                            .containsPattern(IDS));
+            statement.execute("unlisten *");
+        }
+    }
+
     private static List<String> heard(Connection connection) throws SQLException {
         try (Statement statement = connection.createStatement()) {
             statement.execute("select 1");

@@ -239,7 +239,7 @@ public final class ClaimLoop extends BackgroundService implements WorkSignal.Rec
         if (result.full()) {
             return true;
         }
-        mayHaveDue = false;
+        mayHaveDue = anyAnnounced();
         if (result.count() > 0 || !result.again()) {
             heldRows.reset();
         }
@@ -249,7 +249,13 @@ public final class ClaimLoop extends BackgroundService implements WorkSignal.Rec
             // Where jobs were announced meanwhile the next claim follows at once.
             due.lookAhead();
         }
-        return notified.get();
+        return notified.get() || mayHaveDue;
+    }
+
+    private boolean anyAnnounced() {
+        synchronized (announced) {
+            return !announced.isEmpty();
+        }
     }
 
     private int claimAnnounced(int room) throws SQLException {
@@ -261,7 +267,15 @@ public final class ClaimLoop extends BackgroundService implements WorkSignal.Rec
                 ids.remove();
             }
         }
-        return some.isEmpty() ? 0 : claims.claimAnnounced(some);
+        if (some.isEmpty()) {
+            return 0;
+        }
+        try {
+            return claims.claimAnnounced(some);
+        } catch (SQLException | RuntimeException | Error e) {
+            due.lookForJobs();
+            throw e;
+        }
     }
 
     private void await() throws SQLException, InterruptedException {

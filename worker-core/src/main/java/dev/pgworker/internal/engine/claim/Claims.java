@@ -161,7 +161,7 @@ public final class Claims {
         Duration took = Duration.ofNanos(System.nanoTime() - before);
         publish(claimed.size());
         obstructions = 0;
-        if (limit < Integer.MAX_VALUE && ++successes > SUCCESSES) {
+        if (limit < Integer.MAX_VALUE && ++successes >= SUCCESSES) {
             limit = limit > wanted ? Integer.MAX_VALUE : 2 * limit;
             successes = 0;
         }

@@ -14,7 +14,7 @@ final class Ending {
 
     EncodedOutcome ended;
 
-    /** Set once a statement about it has ended in an unknown way: it may be written already. */
+    /** Set once a statement about it has failed: it may be written already. */
     boolean tried;
 
     /** Set once it was in a group that was refused. */

@@ -70,6 +70,9 @@ public final class JobCompleter extends BackgroundService {
     private final Refusals refusals;
     private final QueuesToFree toFree;
 
+    /** Whether queues of jobs that are settled may still be locked. */
+    private volatile boolean freeing;
+
     /** What the next write holds, one outcome of a job. Owned by the thread; survives a failed write. */
     private final Map<Long, Ending> group = new LinkedHashMap<>();
 
@@ -291,7 +294,7 @@ public final class JobCompleter extends BackgroundService {
         return true;
     }
 
-    /** Nobody writes it any more; the reconciler finds the job held by nobody. */
+    /** Nobody writes it any more; the reconciler finds the job, which this worker holds without knowing it. */
     private void giveUp(Ending ending, Throwable refusal) {
         reporter.named(
                 ending.ended,
@@ -302,6 +305,7 @@ public final class JobCompleter extends BackgroundService {
                         ending.job(),
                         ErrorText.loggable(refusal)));
         forget(List.of(ending));
+        freeing = true;
         toFree.add(inFlight.settled(List.of(ending.job())));
         tracker.doubt();
         context.signal().capacityFreed();
@@ -361,7 +365,14 @@ public final class JobCompleter extends BackgroundService {
         } catch (SQLException | RuntimeException | Error e) {
             refusals.requireAnswer(e);
             log.debug("Queues could not be freed", e);
+        } finally {
+            freeing = !toFree.isEmpty();
         }
+    }
+
+    /** Returns whether a queue may be locked although no job of it is in flight. May be called from any thread. */
+    public boolean isFreeingQueues() {
+        return freeing;
     }
 
     private static Map<Long, RunRecord> runs(List<Ending> endings) {
@@ -393,7 +404,7 @@ public final class JobCompleter extends BackgroundService {
     }
 
     /**
-     * Removes what is written from the group, tells about it, and frees the slots.
+     * Removes what is written from the group, makes room for other claims, and tells about it.
      *
      * @param freed the queues that have been freed with that
      */
@@ -411,11 +422,13 @@ public final class JobCompleter extends BackgroundService {
             }
         }
         forget(settled);
+        freeing = true;
         List<HeldQueue> over = new ArrayList<>(
                 inFlight.settled(settled.stream().map(Ending::job).toList()));
         Set<Integer> free = freed.stream().map(HeldQueue::id).collect(Collectors.toSet());
         over.removeIf(queue -> free.contains(queue.id()));
         toFree.add(over);
+        freeing = !toFree.isEmpty();
         if (anyLost) {
             tracker.doubt();
         }

@@ -16,7 +16,7 @@ import dev.pgworker.internal.store.HeldQueue;
 import dev.pgworker.internal.store.OutcomeStore;
 
 /**
- * The queues of which nothing is left here, until they are free. Whoever holds the row of one for long holds up nothing but that queue.
+ * The queues of which nothing is left here, until they are free. Whoever holds the row of one for long holds up that queue, and others that are to be freed for a moment.
  * Owned by {@code worker-complete}.
  */
 final class QueuesToFree {

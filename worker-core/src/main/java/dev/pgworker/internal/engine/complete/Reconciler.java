@@ -42,7 +42,7 @@ import dev.pgworker.job.Job;
  * they differ: nobody else would, because the worker lives.
  *
  * <ul>
- *   <li>Every few seconds: jobs that wait here but are not held any more, by their keys, are not started; claims that are
+ *   <li>Every few seconds: jobs that wait here but are not held any more are not started; claims that are
  *       known but that nobody runs, gives back or writes are given back.
  *   <li>By a look at all jobs: those that are held but not known were claimed in an answer that never arrived, for instance;
  *       they are given back. The look takes no lock. It follows every statement whose end is unknown, at once and twice more

@@ -60,9 +60,11 @@ public final class JobAnnouncements {
         List<Long> ids = said == null ? List.of() : ids(said.path("ids"));
         if (!ids.isEmpty()) {
             onNamed.accept(ids);
-            return null;
-        } else if (said == null || priorities == null) {
-            onUnknown.run();
+        }
+        if (said == null || priorities == null) {
+            if (ids.isEmpty()) {
+                onUnknown.run();
+            }
             return null;
         }
         JsonNode at = said.path("at");
@@ -70,7 +72,7 @@ public final class JobAnnouncements {
         Instant earliest = at.isIntegralNumber() && at.canConvertToLong()
                 ? Instant.ofEpochMilli(at.longValue()).minusMillis(1)
                 : null;
-        boolean onlyQueued = said.path("q").asBoolean(false);
+        boolean onlyQueued = !ids.isEmpty() || said.path("q").asBoolean(false);
         for (int priority : priorities) {
             announced(new Kind(true, priority), earliest);
             if (!onlyQueued) {

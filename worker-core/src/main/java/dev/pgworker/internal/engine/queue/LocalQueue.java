@@ -31,7 +31,7 @@ import dev.pgworker.job.Job;
  * decided that this worker is dead.
  *
  * <p>Thread-safe. One lock, that of this object, guards all of it: {@link ReadyUnits}, {@link RunnerSlots} and {@link ClaimSizes}. Nothing
- * is called under the lock that waits, or takes another lock than that of {@link InFlight}.
+ * is called under the lock that waits, or takes another lock than those of {@link InFlight} and {@link FreedQueues}.
  */
 public final class LocalQueue {
 

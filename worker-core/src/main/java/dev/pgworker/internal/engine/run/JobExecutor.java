@@ -6,6 +6,7 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
@@ -43,6 +44,10 @@ public final class JobExecutor {
     private final RunningAttempts attempts;
     private final Ownership ownership;
     private final OutcomeInbox inbox;
+
+    /** The claims whose payloads are being read. */
+    private final Set<Claim> reading = ConcurrentHashMap.newKeySet();
+
     private final AttemptSupervisor supervisor;
     private final JobPipeline pipeline;
 
@@ -160,6 +165,11 @@ public final class JobExecutor {
 
     /** Returns null if the payload cannot be read now, and decides what becomes of the job. */
     private @Nullable Job withPayload(Job job) {
+        if (!ClaimedJob.lacksPayload(job)) {
+            return job;
+        }
+        Claim claim = Claim.of(job);
+        reading.add(claim);
         try {
             Job read = calls.payloads().read(job);
             if (!ClaimedJob.lacksPayload(read)) {
@@ -173,6 +183,8 @@ public final class JobExecutor {
                 threads.tell("The payload of a job cannot be read now; the job is released", e);
                 giveBack(job);
             }
+        } finally {
+            reading.remove(claim);
         }
         return null;
     }
@@ -300,7 +312,7 @@ public final class JobExecutor {
         boolean all = true;
         for (Claim one : held) {
             Claim claim = localQueue.inFlight().claimOf(one.jobId(), one.lockedAt());
-            all &= claim != null && isAttendedTo(claim);
+            all &= claim != null && hasBegun(claim);
             claims.add(claim == null ? one : claim);
         }
         supervisor.cancel(claims);
@@ -311,8 +323,12 @@ public final class JobExecutor {
         return all;
     }
 
-    /** Returns true if the handler of this claim runs, or its outcome is to be written. */
+    /** Returns true if the payload of this claim is read, its handler runs, or its outcome is to be written. */
     public boolean isAttendedTo(Claim claim) {
+        return hasBegun(claim) || reading.contains(claim);
+    }
+
+    private boolean hasBegun(Claim claim) {
         return attempts.of(claim) != null || inbox.isPending(claim);
     }
 

@@ -17,7 +17,7 @@ public sealed interface JobOutcome {
         static final Committed INSTANCE = new Committed();
     }
 
-    /** The handler's transaction found that another worker holds the job, and has been rolled back. */
+    /** The worker does not hold the job any more, as the handler's transaction, which is rolled back, or a read of the payload has found. */
     record Lost() implements JobOutcome {
         static final Lost INSTANCE = new Lost();
     }
@@ -52,7 +52,7 @@ public sealed interface JobOutcome {
     record Snoozed(RetryTime when) implements JobOutcome {}
 
     /**
-     * The worker is stopping and the attempt does not count; the job runs again.
+     * The job has not started, or the worker is stopping; the attempt does not count, and the job runs again.
      *
      * @param rest the payload of the next attempt if it differs: the items of a batch that are left
      */

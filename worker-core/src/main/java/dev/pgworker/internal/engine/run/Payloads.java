@@ -7,7 +7,6 @@ import java.util.Map;
 import dev.pgworker.internal.engine.queue.LocalQueue;
 import dev.pgworker.internal.store.Claim;
 import dev.pgworker.internal.store.ClaimStore;
-import dev.pgworker.internal.store.ClaimedJob;
 import dev.pgworker.job.Job;
 
 /**
@@ -32,11 +31,7 @@ public final class Payloads {
      *
      * @throws SQLException if that cannot be read
      */
-    Job read(Job job) throws SQLException {
-        return ClaimedJob.lacksPayload(job) ? readOnce(job) : job;
-    }
-
-    private synchronized Job readOnce(Job job) throws SQLException {
+    synchronized Job read(Job job) throws SQLException {
         List<Claim> claims = localQueue.withoutPayload(job, MOST);
         if (!claims.isEmpty()) {
             localQueue.inFlight().setPayloads(claims, readAny(claims));
