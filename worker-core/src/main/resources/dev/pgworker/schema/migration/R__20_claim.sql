@@ -231,6 +231,9 @@ begin
     most_queues := least(wanted, 2 + (wanted - cardinality(run_tids)) * (1 + cardinality(queues)) / (1 + cardinality(run_tids)));
   end loop;
   if run_tids = '{}' then
+    -- Somebody has changed the jobs that were found first.
+    queues := null;
+    queue_tids := null;
     return;
   end if;
   if any_unqueued then -- their places among those without a queue

@@ -185,6 +185,27 @@ class ClaimTest {
         assertThat(claim(10).again()).isFalse();
     }
 
+    /** As when somebody deletes, cancels or reschedules the jobs between the walk and the read of its queue. */
+    @Test
+    void aQueueOfWhichNoJobIsTakenStaysFree() throws SQLException {
+        add(1, "a");
+        db.sql("""
+                        create or replace function {schema}.pgworker_queue_row(queue_id int)
+                        returns table (tid tid, locked_at timestamptz, locked_by text, queue_name text)
+                        language plpgsql volatile as $$
+                        #variable_conflict use_column
+                        begin
+                          delete from {schema}._private_jobs;
+                          return query select q.ctid, q.locked_at, q.locked_by, q.queue_name from {schema}._private_job_queues q where q.id = $1;
+                        end $$""").update();
+
+        assertThat(ids(claim(10))).isEmpty();
+        assertThat(db.sql("select count(*) from {schema}._private_job_queues where locked_at is null")
+                        .query(Integer.class)
+                        .single())
+                .isEqualTo(1);
+    }
+
     @Test
     void thoseWhoAddJobsAtOtherIsolationsLockNoRowThatClaimsNeed() throws Exception {
         List<Long> ids = add(1, "a");

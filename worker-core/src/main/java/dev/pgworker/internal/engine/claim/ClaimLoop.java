@@ -209,7 +209,7 @@ public final class ClaimLoop extends BackgroundService implements WorkSignal.Rec
             due.lookForJobs();
         }
         if (due.nanosUntilLook() <= 0) {
-            Look look = due.lookAtAll();
+            Look look = claims.publishingFailures(due::lookAtAll);
             mayHaveDue |= look.anyDue();
             if (!look.anyDue()) {
                 context.publish(() -> new WorkerEvent.FetchEmpty(context.workerId()));
@@ -243,11 +243,12 @@ public final class ClaimLoop extends BackgroundService implements WorkSignal.Rec
         if (result.count() > 0 || !result.again()) {
             heldRows.reset();
         }
-        if (result.again()) {
-            due.dueIn(heldRows.next());
-        } else if (!notified.get()) {
+        if (!notified.get()) {
             // Where jobs were announced meanwhile the next claim follows at once.
-            due.lookAhead();
+            claims.publishingFailures(due::lookAhead);
+        }
+        if (result.again()) {
+            due.dueWithin(heldRows.next());
         }
         return notified.get() || mayHaveDue;
     }

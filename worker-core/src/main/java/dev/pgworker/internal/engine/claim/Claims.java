@@ -129,7 +129,7 @@ public final class Claims {
             due.forget();
         }
         int wanted = Math.min(room, limit);
-        try (Floors.Reading reading = due.begin(forbidden)) {
+        try (Floors.Reading reading = publishingFailures(() -> due.begin(forbidden))) {
             ClaimRequest request = request(wanted);
             context.publish(() -> new WorkerEvent.FetchStarted(context.workerId(), wanted));
             try {
@@ -296,6 +296,22 @@ public final class Claims {
         context.publish(() -> count == 0
                 ? new WorkerEvent.FetchEmpty(context.workerId())
                 : new WorkerEvent.JobsFetched(context.workerId(), count));
+    }
+
+    /** Makes a look that belongs to a claim. */
+    <T> T publishingFailures(Looking<T> look) throws SQLException {
+        try {
+            return look.look();
+        } catch (SQLException | RuntimeException | Error e) {
+            publishFailure(e);
+            throw e;
+        }
+    }
+
+    /** A look at where jobs are due. */
+    @FunctionalInterface
+    interface Looking<T> {
+        T look() throws SQLException;
     }
 
     private void publishFailure(Throwable e) {

@@ -167,7 +167,7 @@ public final class DueJobs {
     }
 
     /** A look from the floors on, which raises them, and tells when the next job is due. */
-    public void lookAhead() throws SQLException {
+    public Look lookAhead() throws SQLException {
         Scope current;
         synchronized (this) {
             current = scope;
@@ -176,6 +176,7 @@ public final class DueJobs {
             Look look = store.look(ClaimRequest.of(tasks(), current.forbidden), reading.floors(), null);
             look.first().values().forEach(floor -> reading.raise(floor, look.at()));
             note(look);
+            return look;
         }
     }
 
@@ -185,9 +186,9 @@ public final class DueJobs {
         dueAt = until == null ? null : Long.valueOf(System.nanoTime() + until.toNanos());
     }
 
-    /** Says that it is worth taking jobs again after that time. */
-    void dueIn(Duration time) {
-        dueAt = System.nanoTime() + time.toNanos();
+    /** Says that it is worth taking jobs again after that time, if none is due sooner. */
+    void dueWithin(Duration time) {
+        dueAt = System.nanoTime() + Math.min(time.toNanos(), nanosUntilDue());
     }
 
     /** Returns how long until the next job is due, at most zero if one may be; a very long time if that is unknown. */

@@ -70,9 +70,6 @@ public final class JobCompleter extends BackgroundService {
     private final Refusals refusals;
     private final QueuesToFree toFree;
 
-    /** Whether queues of jobs that are settled may still be locked. */
-    private volatile boolean freeing;
-
     /** What the next write holds, one outcome of a job. Owned by the thread; survives a failed write. */
     private final Map<Long, Ending> group = new LinkedHashMap<>();
 
@@ -117,12 +114,15 @@ public final class JobCompleter extends BackgroundService {
     }
 
     /**
-     * Waits until every outcome submitted so far is written.
+     * Waits until every outcome submitted so far is written, and the queues are free.
      *
-     * @return false if that takes longer than the limit
+     * @return false if the outcomes take longer than the limit
      */
     public boolean awaitWritten(Duration limit) throws InterruptedException {
-        return inFlight.awaitIdle(limit);
+        long deadline = System.nanoTime() + limit.toNanos();
+        boolean written = inFlight.awaitIdle(limit);
+        toFree.await(deadline);
+        return written;
     }
 
     @Override
@@ -305,7 +305,7 @@ public final class JobCompleter extends BackgroundService {
                         ending.job(),
                         ErrorText.loggable(refusal)));
         forget(List.of(ending));
-        freeing = true;
+        toFree.expect();
         toFree.add(inFlight.settled(List.of(ending.job())));
         tracker.doubt();
         context.signal().capacityFreed();
@@ -365,14 +365,12 @@ public final class JobCompleter extends BackgroundService {
         } catch (SQLException | RuntimeException | Error e) {
             refusals.requireAnswer(e);
             log.debug("Queues could not be freed", e);
-        } finally {
-            freeing = !toFree.isEmpty();
         }
     }
 
     /** Returns whether a queue may be locked although no job of it is in flight. May be called from any thread. */
     public boolean isFreeingQueues() {
-        return freeing;
+        return toFree.mayBeLocked();
     }
 
     private static Map<Long, RunRecord> runs(List<Ending> endings) {
@@ -422,13 +420,12 @@ public final class JobCompleter extends BackgroundService {
             }
         }
         forget(settled);
-        freeing = true;
+        toFree.expect();
         List<HeldQueue> over = new ArrayList<>(
                 inFlight.settled(settled.stream().map(Ending::job).toList()));
         Set<Integer> free = freed.stream().map(HeldQueue::id).collect(Collectors.toSet());
         over.removeIf(queue -> free.contains(queue.id()));
         toFree.add(over);
-        freeing = !toFree.isEmpty();
         if (anyLost) {
             tracker.doubt();
         }

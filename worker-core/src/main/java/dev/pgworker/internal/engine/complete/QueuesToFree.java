@@ -7,7 +7,9 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.TimeUnit;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -16,8 +18,8 @@ import dev.pgworker.internal.store.HeldQueue;
 import dev.pgworker.internal.store.OutcomeStore;
 
 /**
- * The queues of which nothing is left here, until they are free. Whoever holds the row of one for long holds up that queue, and others that are to be freed for a moment.
- * Owned by {@code worker-complete}.
+ * The queues of which nothing is left here, until they are free. Whoever holds the row of one for long holds up that queue, and others
+ * that are to be freed for a moment. Owned by {@code worker-complete}, but for what is said to be called by others.
  */
 final class QueuesToFree {
 
@@ -41,6 +43,9 @@ final class QueuesToFree {
     private long tryAt = System.nanoTime();
     private boolean keptLogged;
 
+    /** Whether one may still be locked. */
+    @GuardedBy("this") private boolean mayBeLocked;
+
     QueuesToFree(OutcomeStore store, WorkSignal signal) {
         this.store = store;
         this.signal = signal;
@@ -48,6 +53,28 @@ final class QueuesToFree {
 
     boolean isEmpty() {
         return queues.isEmpty();
+    }
+
+    /** Says that there may be some soon: their jobs are about to be settled. */
+    void expect() {
+        note(true);
+    }
+
+    private synchronized void note(boolean locked) {
+        mayBeLocked = locked;
+        notifyAll();
+    }
+
+    /** Returns whether one may still be locked. May be called from any thread. */
+    synchronized boolean mayBeLocked() {
+        return mayBeLocked;
+    }
+
+    /** Waits until none is locked, but no longer than until then, by {@link System#nanoTime}. May be called from any thread. */
+    synchronized void await(long deadline) throws InterruptedException {
+        for (long left = deadline - System.nanoTime(); mayBeLocked && left > 0; left = deadline - System.nanoTime()) {
+            TimeUnit.NANOSECONDS.timedWait(this, left);
+        }
     }
 
     void add(Collection<HeldQueue> over) {
@@ -58,6 +85,7 @@ final class QueuesToFree {
             }
             queues.put(queue.id(), queue);
         }
+        note(!queues.isEmpty());
     }
 
     /**
@@ -79,6 +107,7 @@ final class QueuesToFree {
             if (!queues.isEmpty()) {
                 notePause();
             }
+            note(!queues.isEmpty());
         }
     }
 
