@@ -54,6 +54,8 @@ class OutageTest {
     private HikariDataSource pool;
     private Worker worker;
 
+    private Duration reconcileInterval = Duration.ofMinutes(1);
+
     @BeforeEach
     void createDatabase() {
         database.create();
@@ -157,6 +159,7 @@ class OutageTest {
     void aQueueGoesOnAfterALostAnswerThatIsCheckedBeforeTheOutcomeIsWrittenAgain() {
         AtomicBoolean lost = new AtomicBoolean();
         AtomicBoolean checked = new AtomicBoolean();
+        reconcileInterval = Duration.ofMillis(300);
         addToOneQueue(3);
         start(
                 new LosingDataSource(pool, sql -> {
@@ -194,6 +197,7 @@ class OutageTest {
                         .pollInterval(POLL)
                         .shutdownGracePeriod(Duration.ofMillis(100))
                         .build())
+                .reconcileInterval(reconcileInterval)
                 .task(NUMBER, (number, context) -> handler.accept(number))
                 .listener(events)
                 .build();
