@@ -229,7 +229,7 @@ class RecoveryTest {
             other.rollback();
         }
         assertThat(row(job)).containsEntry("locked_by", "dead");
-        assertThat(hurried.sweep(USUAL, "me").jobs()).hasSize(1);
+        assertThat(store().sweep(USUAL, "me").jobs()).hasSize(1);
     }
 
     @Test
