@@ -50,7 +50,7 @@ comment on function "${schema}".pgworker_allowed(jsonb, text[]) is 'Whether none
 revoke execute on function "${schema}".pgworker_allowed(jsonb, text[]) from public;
 
 create or replace function "${schema}".pgworker_short(payload json) returns json
-language sql immutable parallel safe as $$
+language sql stable parallel safe as $$
   select case when pg_catalog.pg_column_size(payload) operator(pg_catalog.<=) 2000
     and pg_catalog.octet_length(payload::pg_catalog.text) operator(pg_catalog.<=) 8000 then payload end
 $$;
