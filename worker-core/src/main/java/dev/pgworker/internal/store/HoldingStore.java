@@ -3,13 +3,9 @@ package dev.pgworker.internal.store;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.time.Duration;
-import java.time.Instant;
 import java.util.ArrayList;
-import java.util.Collection;
-import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
 
 import org.jspecify.annotations.Nullable;
@@ -52,31 +48,18 @@ public final class HoldingStore {
         });
     }
 
-    private static final String STILL_HELD = """
-            select g.id, j.locked_at
-            from pg_catalog.unnest(?::bigint[]) g(id)
-            join {schema}._private_jobs j on j.id = g.id and j.locked_by = ?::pg_catalog.text
+    private static final String LOCKED_AT = """
+            select locked_at from {schema}._private_jobs where id = ? and locked_by = ?::pg_catalog.text
             """;
 
-    /** Returns those of the claims by which this worker still holds their jobs. */
-    public Set<Claim> stillHeld(Collection<Claim> claims, RenewedLocks locks) throws SQLException {
-        return sql.call(STILL_HELD, (connection, statement) -> {
-            statement.setArray(1, SqlArrays.ids(connection, claims.stream().map(Claim::jobId)));
+    /** Returns whether this worker still holds the job of this claim by it. */
+    public boolean isHeld(Claim claim, RenewedLocks locks) throws SQLException {
+        return sql.call(LOCKED_AT, (connection, statement) -> {
+            statement.setLong(1, claim.jobId());
             statement.setString(2, sql.workerId());
-            Map<Long, Instant> times = new HashMap<>();
-            try (ResultSet rows = statement.executeQuery()) {
-                while (rows.next()) {
-                    times.put(rows.getLong(1), Timestamps.instant(rows, 2));
-                }
+            try (ResultSet row = statement.executeQuery()) {
+                return row.next() && locks.get(claim).has(Timestamps.instant(row, 1));
             }
-            Set<Claim> held = new HashSet<>();
-            for (Claim claim : claims) {
-                Instant lockedAt = times.get(claim.jobId());
-                if (lockedAt != null && locks.get(claim).has(lockedAt)) {
-                    held.add(claim);
-                }
-            }
-            return held;
         });
     }
 

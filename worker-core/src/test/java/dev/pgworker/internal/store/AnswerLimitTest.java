@@ -5,7 +5,6 @@ import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
 import java.time.Instant;
-import java.util.List;
 
 import com.zaxxer.hikari.HikariDataSource;
 import org.junit.jupiter.api.Test;
@@ -40,8 +39,7 @@ class AnswerLimitTest {
             other.setAutoCommit(false);
             statement.execute(db.schema().in("lock table {schema}._private_jobs in access exclusive mode"));
 
-            assertThatThrownBy(() ->
-                            store.holdings().stillHeld(List.of(new Claim(1, Instant.EPOCH)), RenewedLocks.UNCHANGED))
+            assertThatThrownBy(() -> store.holdings().isHeld(new Claim(1, Instant.EPOCH), RenewedLocks.UNCHANGED))
                     .isInstanceOf(SQLException.class)
                     .satisfies(e -> assertThat(((SQLException) e).getSQLState()).startsWith("08"));
 

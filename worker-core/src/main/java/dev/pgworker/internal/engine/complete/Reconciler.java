@@ -42,8 +42,7 @@ import dev.pgworker.job.Job;
  * they differ: nobody else would, because the worker lives.
  *
  * <ul>
- *   <li>Every few seconds: jobs that wait here but are not held any more are not started; claims that are
- *       known but that nobody runs, gives back or writes are given back.
+ *   <li>Every second: claims that are known but that nobody runs, gives back or writes are given back.
  *   <li>By a look at all jobs: those that are held but not known were claimed in an answer that never arrived, for instance;
  *       they are given back. The look takes no lock. It follows every statement whose end is unknown, at once and twice more
  *       later, because a server may finish a statement after its client has gone; and without any such reason it is made
@@ -57,9 +56,6 @@ public final class Reconciler extends PeriodicService implements WorkSignal.Rece
     private static final Logger log = LoggerFactory.getLogger(Reconciler.class);
 
     private static final Duration TICK = Duration.ofSeconds(1);
-
-    /** How often the rows of jobs that wait here are looked at. */
-    private static final Duration COMPARE = Duration.ofSeconds(3);
 
     /** The longest time between two steps while no job is here. */
     private static final Duration IDLE_TICK = Duration.ofSeconds(5);
@@ -106,7 +102,6 @@ public final class Reconciler extends PeriodicService implements WorkSignal.Rece
     // Owned by the thread.
     private long lookAt;
     private long earliestLook = System.nanoTime();
-    private long compareAt = System.nanoTime();
     private Set<Claim> suspects = Set.of();
 
     /** When they were found. */
@@ -173,7 +168,7 @@ public final class Reconciler extends PeriodicService implements WorkSignal.Rece
     protected Duration work() throws SQLException, InterruptedException {
         giveBackUnattended();
         SQLException first = null;
-        for (Part part : List.<Part>of(this::compareWaiting, this::renew, stallDiagnosis::check, this::lookIfDue)) {
+        for (Part part : List.<Part>of(this::renew, stallDiagnosis::check, this::lookIfDue)) {
             try {
                 part.run();
             } catch (SQLException e) {
@@ -218,21 +213,6 @@ public final class Reconciler extends PeriodicService implements WorkSignal.Rece
                 0, Math.min(Math.min(tick.toNanos(), stallDiagnosis.stallAfter().toNanos()), untilLook));
     }
 
-    /** Drops jobs that wait here although they are not held any more. */
-    private void compareWaiting() throws SQLException {
-        if (System.nanoTime() - compareAt < 0) {
-            return;
-        }
-        compareAt = System.nanoTime() + COMPARE.toNanos();
-        List<Claim> waiting = localQueue.waiting();
-        if (!waiting.isEmpty()) {
-            Set<Claim> held = holdings.stillHeld(waiting, inFlight.renewals());
-            List<Claim> lost = new ArrayList<>(waiting);
-            lost.removeIf(held::contains);
-            dropLost(lost);
-        }
-    }
-
     /** Gives back what somebody took from the local queue but nobody has, and had not a tick ago. */
     private void giveBackUnattended() {
         long time = System.nanoTime();
@@ -254,18 +234,6 @@ public final class Reconciler extends PeriodicService implements WorkSignal.Rece
                 executor.giveBack(job);
                 publish(1, 0);
             }
-        }
-    }
-
-    private void dropLost(Collection<Claim> lost) {
-        List<Job> removed = localQueue.remove(lost);
-        for (Job job : removed) {
-            log.warn("{} is no longer held by this worker; it is not started", job);
-            context.events().publish(new WorkerEvent.JobLost(context.workerId(), job));
-        }
-        List<HeldQueue> over = inFlight.settled(removed);
-        if (!over.isEmpty()) {
-            tracker.doubt();
         }
     }
 

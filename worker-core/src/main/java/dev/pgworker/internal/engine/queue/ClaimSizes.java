@@ -20,6 +20,9 @@ final class ClaimSizes {
     /** For so long after one of a task with a limit of starts has come, no jobs are claimed ahead. */
     private static final long NONE_AHEAD_NANOS = TimeUnit.SECONDS.toNanos(1);
 
+    /** So long the number of queues with due jobs is taken for known. */
+    private static final long KNOWN_NANOS = TimeUnit.SECONDS.toNanos(1);
+
     /** How many jobs a claim takes of each queue at least, if they are fast. */
     private static final int LEAST_SHARE = 12;
 
@@ -29,6 +32,12 @@ final class ClaimSizes {
     private final Pace pace = new Pace();
     private final Map<String, Pace> paceOfTask = new HashMap<>();
     private int share = LEAST_SHARE;
+
+    /** Of how many queues the last claim of queues took jobs, if it had room for more; very many if it had none. */
+    private int dueQueues = Integer.MAX_VALUE;
+
+    /** When that was, by {@link System#nanoTime}. */
+    private long claimedAt = System.nanoTime();
 
     /** When a job came of a task with a limit of starts, by {@link System#nanoTime}. */
     private @Nullable Long ratedAt;
@@ -69,14 +78,16 @@ final class ClaimSizes {
         return rated ? 0 : pace.jobs(concurrency, Pace.AHEAD_NANOS, mostAhead);
     }
 
-    /** Returns how many jobs of a queue to claim together if the first is of this task, so that as many handlers have something to do. */
+    /** Returns how many jobs of a queue to claim together if the first is of this task, so that as many handlers as there are queues have something to do. */
     int runOf(String taskIdentifier, int wanted, int handlers) {
         Pace ofTask = paceOfTask.get(taskIdentifier);
         if (ofTask == null) {
             return 1;
         }
         int run = ofTask.jobs(1, Pace.RUN_NANOS, longestRun);
-        return Math.max(1, Math.min(run, (wanted + handlers - 1) / handlers));
+        boolean known = System.nanoTime() - claimedAt < KNOWN_NANOS;
+        int shares = known ? Math.min(handlers, dueQueues) : handlers;
+        return Math.max(1, Math.min(run, (wanted + shares - 1) / shares));
     }
 
     /** Returns how many jobs of a queue a claim takes at most, as long as other queues have jobs. */
@@ -97,6 +108,10 @@ final class ClaimSizes {
                 queued++;
                 queues.add(one.queueId());
             }
+        }
+        if (queued > 0) {
+            dueQueues = full ? Integer.MAX_VALUE : queues.size();
+            claimedAt = System.nanoTime();
         }
         if (queued > 0 && full) {
             share = Math.max(LEAST_SHARE, share / 2);

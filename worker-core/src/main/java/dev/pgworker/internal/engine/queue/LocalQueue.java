@@ -401,11 +401,6 @@ public final class LocalQueue {
         return inFlight.get(claim) != null;
     }
 
-    /** Returns the claims whose jobs wait for a handler. */
-    public synchronized List<Claim> waiting() {
-        return inFlight.claims(local -> local.waits);
-    }
-
     /** Returns the claims whose jobs somebody has taken from here, to run them or to give them back. */
     public synchronized List<Claim> taken() {
         Set<Claim> aside = new HashSet<>();

@@ -1,7 +1,6 @@
 package dev.pgworker.internal.engine.run;
 
 import java.sql.SQLException;
-import java.util.List;
 import java.util.function.BooleanSupplier;
 
 import org.slf4j.Logger;
@@ -57,6 +56,6 @@ public final class Ownership {
 
     /** As {@link #holds}, but whatever this worker may do, and without an answer where there is none. */
     boolean isHeld(Job job) throws SQLException {
-        return !store.stillHeld(List.of(Claim.of(job)), locks).isEmpty();
+        return store.isHeld(Claim.of(job), locks);
     }
 }
