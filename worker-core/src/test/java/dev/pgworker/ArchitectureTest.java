@@ -263,4 +263,27 @@ class ArchitectureTest {
             }
         }
     }
+
+    /** A group that repeats takes stack for each repetition, unless it gives nothing back: {@code (...)++}. */
+    @Test
+    void repeatedGroupsOfRegularExpressionsArePossessive() throws IOException {
+        Pattern greedy = Pattern.compile(
+                "(?:Pattern\\.compile|matches|replaceAll|replaceFirst|split)\\(\\s*\"[^\"\\n]*\\)[*+](?!\\+)");
+        Set<Path> found = new TreeSet<>();
+        try (Stream<Path> modules = Files.list(Path.of(".."))) {
+            for (Path module : modules.toList()) {
+                Path sources = module.resolve("src/main/java");
+                if (module.getFileName().toString().startsWith("worker-") && Files.isDirectory(sources)) {
+                    try (Stream<Path> files = Files.walk(sources)) {
+                        for (Path file : files.filter(Files::isRegularFile).toList()) {
+                            if (greedy.matcher(Files.readString(file)).find()) {
+                                found.add(file);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        Assertions.assertThat(found).isEmpty();
+    }
 }

@@ -15,7 +15,7 @@ import picocli.CommandLine.TypeConversionException;
 /** Points in time and durations as they are given on the command line. */
 final class Times {
 
-    private static final Pattern DURATION = Pattern.compile("(?:[0-9]+(?:ms|[smhdw]))+");
+    private static final Pattern DURATION = Pattern.compile("(?:[0-9]+(?:ms|[smhdw]))++");
     private static final Pattern PART = Pattern.compile("([0-9]+)(ms|[smhdw])");
     private static final Map<String, Duration> UNITS = Map.of(
             "ms", Duration.ofMillis(1),

@@ -24,7 +24,7 @@ final class CrontabOptions {
 
     private static final Pattern IDENTIFIER = Pattern.compile("[_a-zA-Z][-_a-zA-Z0-9]*");
     private static final Pattern QUEUE = Pattern.compile("[-a-zA-Z0-9_:]+");
-    private static final Pattern FILL = Pattern.compile("(?:[0-9]{1,9}[smhdw])+");
+    private static final Pattern FILL = Pattern.compile("(?:[0-9]{1,9}[smhdw])++");
     private static final Pattern FILL_PART = Pattern.compile("([0-9]+)([smhdw])");
     private static final Pattern INTEGER = Pattern.compile("-?[0-9]{1,9}");
     private static final Map<Character, Duration> UNITS = Map.of(

@@ -33,7 +33,7 @@ public record DashboardProperties(
         @DefaultValue("WORKER_OPERATOR") String actionsRole,
         @Nullable String dataSource) {
 
-    private static final Pattern PATH = Pattern.compile("(/(?!\\.+(/|$))[A-Za-z0-9._~-]+)+");
+    private static final Pattern PATH = Pattern.compile("(/(?!\\.+(/|$))[A-Za-z0-9._~-]+)++");
 
     /**
      * Whether payloads are shown.

@@ -83,13 +83,10 @@ final class LiveHub {
         if (!request.isAsyncSupported()) {
             throw new Refusal(503, "A filter or servlet of the application does not support asynchronous requests.");
         }
-        if (clients.size() >= MOST_CLIENTS) {
-            throw new Refusal(503, "More than " + MOST_CLIENTS + " tabs are open. Reload this one later.");
-        }
         String user = Visitor.of(request).name();
-        if (user != null
-                && clients.stream().filter(client -> user.equals(client.user())).count() >= MOST_OF_ONE) {
-            throw new Refusal(503, "You have opened more than " + MOST_OF_ONE + " tabs. Close some of them.");
+        String full = full(user);
+        if (full != null) {
+            throw new Refusal(503, full);
         }
         response.setContentType("text/event-stream;charset=UTF-8");
         response.setHeader("X-Accel-Buffering", "no");
@@ -106,6 +103,7 @@ final class LiveHub {
         context.addListener(client);
         client.send(BEGIN);
         if (!add(client)) {
+            // The browser asks again, and is refused with the reason.
             client.end();
             return;
         }
@@ -119,8 +117,20 @@ final class LiveHub {
         }
     }
 
+    /** Returns why this user may not open another stream; null if he may. */
+    private @Nullable String full(@Nullable String user) {
+        if (clients.size() >= MOST_CLIENTS) {
+            return "More than " + MOST_CLIENTS + " tabs are open. Reload this one later.";
+        } else if (user != null
+                && clients.stream().filter(client -> user.equals(client.user())).count() >= MOST_OF_ONE) {
+            return "You have opened more than " + MOST_OF_ONE + " tabs. Close some of them.";
+        }
+        return null;
+    }
+
+    /** Returns false if there is no room any more: others may have come since that was asked. */
     private synchronized boolean add(LiveClient client) {
-        if (stopped) {
+        if (stopped || full(client.user()) != null) {
             return false;
         }
         clients.add(client);

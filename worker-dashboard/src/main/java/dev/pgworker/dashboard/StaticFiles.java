@@ -21,7 +21,7 @@ import org.springframework.web.util.HtmlUtils;
 /** The files of the pages, which stand beside this class. Thread-safe. */
 final class StaticFiles {
 
-    private static final Pattern ASSET = Pattern.compile("assets(/[A-Za-z0-9_-][A-Za-z0-9._-]*)+");
+    private static final Pattern ASSET = Pattern.compile("assets(/[A-Za-z0-9_-][A-Za-z0-9._-]*)++");
     private static final Pattern BASE = Pattern.compile("<base href=\"[^\"]*\">");
 
     private static final Map<String, String> TYPES = Map.of(

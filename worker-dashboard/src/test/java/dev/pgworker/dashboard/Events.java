@@ -124,6 +124,13 @@ final class Events implements AutoCloseable {
         throw new AssertionError("No event " + name);
     }
 
+    /** Waits for the first event. */
+    void awaitAny() throws InterruptedException {
+        if (received.poll(2, TimeUnit.MINUTES) == null) {
+            throw new AssertionError("No event");
+        }
+    }
+
     /** Forgets what has been received. */
     void drain() {
         received.clear();

@@ -276,6 +276,16 @@ class UnsecuredTest {
         assertThat(answer.startsWith("HTTP/1.1 200")).isEqualTo(answer.contains("<title>PgWorker</title>"));
     }
 
+    @Test
+    void aLongPathIsNotFound() {
+        String answer = raw(
+                application.port(),
+                "GET /worker/assets" + "/a".repeat(2_500)
+                        + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+
+        assertThat(answer).startsWith("HTTP/1.1 404");
+    }
+
     /** Sends what an HTTP client would not. */
     static String raw(int port, String request) {
         try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), port)) {

@@ -32,7 +32,7 @@ final class InstanceProperties {
 
     static final String PREFIX = "worker.instances";
 
-    private static final Pattern NAME = Pattern.compile("[a-z][a-z0-9]*(-[a-z0-9]+)*");
+    private static final Pattern NAME = Pattern.compile("[a-z][a-z0-9]*(-[a-z0-9]+)*+");
 
     /** The default worker's name, what its beans' names begin with, and the names of its parts in the health endpoint. */
     private static final Set<String> RESERVED =

@@ -32,7 +32,7 @@ public final class ErrorText {
 
     /** Returns class and message of an exception in one line. Never throws. */
     public static String headline(Throwable error) {
-        return Headline.of(error, Headline.LIMIT).replace('\n', ' ');
+        return Headline.of(error, Headline.LIMIT).replaceAll("\\R", " ");
     }
 
     /**
