@@ -22,6 +22,7 @@ import dev.pgworker.internal.store.ClaimRequest;
 import dev.pgworker.internal.store.ClaimStore;
 import dev.pgworker.internal.store.ClaimStore.First;
 import dev.pgworker.internal.store.Claimed;
+import dev.pgworker.internal.store.Floor;
 import dev.pgworker.internal.store.Look;
 
 /**
@@ -46,6 +47,9 @@ public final class Claims {
     /** After so many failures in a row for reasons that may pass a job may be to blame. */
     private static final int MOST_OBSTRUCTIONS = 5;
 
+    /** How long to leave out jobs of queues where somebody has locked the table of queues. */
+    private static final long QUEUES_LEFT_OUT_NANOS = Duration.ofSeconds(5).toNanos();
+
     private static final int CANCELLATIONS = 10;
     private static final Duration BETWEEN_CANCELLATIONS = Duration.ofMillis(100);
 
@@ -64,6 +68,9 @@ public final class Claims {
     private int successes;
     private int obstructions;
     private Set<String> forbidden = Set.of();
+
+    /** Until when jobs of queues are left out, by {@link System#nanoTime}; null for never. */
+    private @Nullable Long queuesFrom;
 
     /** Creates what claims for one worker. */
     public Claims(
@@ -154,7 +161,7 @@ public final class Claims {
     private Result claim(ClaimRequest request, int wanted, Floors.Reading reading) throws SQLException {
         long before = System.nanoTime();
         Claimed claimed = tracker.during(() -> {
-            Claimed answer = store.claim(request, wanted, reading.floors());
+            Claimed answer = store.claim(request, wanted, floors(reading));
             executor.submit(answer);
             return answer;
         });
@@ -172,7 +179,19 @@ public final class Claims {
         if (claimed.unreadable().isEmpty()) {
             DueJobs.raise(reading, claimed, full, took);
         }
-        return new Result(claimed.size(), full, claimed.again());
+        return new Result(claimed.size(), full, claimed.again() || areQueuesLeftOut());
+    }
+
+    private Collection<Floor> floors(Floors.Reading reading) {
+        return areQueuesLeftOut()
+                ? reading.floors().stream()
+                        .filter(floor -> !floor.kind().queued())
+                        .toList()
+                : reading.floors();
+    }
+
+    private boolean areQueuesLeftOut() {
+        return queuesFrom != null && System.nanoTime() - queuesFrom < 0;
     }
 
     /** Decides what the next claim asks for; throws what is not to be repeated at once. */
@@ -182,6 +201,10 @@ public final class Claims {
         String state = e instanceof SQLException sql ? sql.getSQLState() : null;
         if ("55P03".equals(state) && wanted > MOST_WITHOUT_TURN) {
             limit = MOST_WITHOUT_TURN;
+            return new Result(0, true, false);
+        }
+        if ("55P03".equals(state) && !areQueuesLeftOut()) {
+            queuesFrom = System.nanoTime() + QUEUES_LEFT_OUT_NANOS;
             return new Result(0, true, false);
         }
         boolean raised = isRaised(e);

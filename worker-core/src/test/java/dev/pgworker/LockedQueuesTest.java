@@ -1,0 +1,54 @@
+package dev.pgworker;
+
+import java.sql.Connection;
+import java.sql.Statement;
+
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+
+import dev.pgworker.event.WorkerEvent.JobCompleted;
+import dev.pgworker.job.Job;
+import dev.pgworker.job.JobSpec;
+import dev.pgworker.job.Task;
+import dev.pgworker.testing.RecordingListener;
+import dev.pgworker.testing.TestSchema;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/** Somebody has locked the table of queues, as one who creates an index on it. */
+@Tag("thorough")
+class LockedQueuesTest {
+
+    private static final Task<Integer> TASK = Task.of("task", Integer.class);
+
+    private static final int QUEUES = 200;
+
+    @RegisterExtension
+    final TestSchema db = new TestSchema(10);
+
+    private final RecordingListener events = new RecordingListener();
+
+    @Test
+    void jobsWithoutAQueueRunMeanwhile() throws Exception {
+        try (Connection connection = db.dataSource().getConnection();
+                Statement statement = connection.createStatement()) {
+            for (int i = 0; i < QUEUES; i++) {
+                JobSpec.Builder first =
+                        JobSpec.builder().queueName("queue-" + i).priority(-1);
+                db.scheduler().addJob(TASK, i, first.build());
+            }
+            Job other = db.scheduler().addJob(TASK, QUEUES);
+            connection.setAutoCommit(false);
+            statement.execute(db.schema().in("lock table {schema}._private_job_queues in share mode"));
+
+            db.start(db.worker().task(TASK, (n, context) -> {}).listener(events));
+
+            events.await(JobCompleted.class, e -> e.job().id() == other.id());
+            assertThat(db.jobs()).isEqualTo(QUEUES);
+
+            connection.commit();
+            events.await(JobCompleted.class, QUEUES + 1);
+        }
+    }
+}
