@@ -95,7 +95,7 @@ public final class Claims {
      *
      * @param count how many jobs it brought
      * @param full whether there may be more
-     * @param again whether it is worth claiming again soon, because somebody held a row for the moment
+     * @param again whether it is worth claiming again soon, because somebody held a row for the moment, or there may be more
      */
     public record Result(int count, boolean full, boolean again) {
 
