@@ -4,6 +4,8 @@ import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.util.HashSet;
+import java.util.Set;
 
 /** Looks for tables of a schema that may not be there. */
 final class Catalog {
@@ -11,16 +13,27 @@ final class Catalog {
     private Catalog() {}
 
     static boolean hasTable(Connection connection, WorkerSchema schema, String table) throws SQLException {
+        return !columns(connection, schema, table).isEmpty();
+    }
+
+    /** Returns the columns of a table; none if there is no such table. */
+    static Set<String> columns(Connection connection, WorkerSchema schema, String table) throws SQLException {
         String sql = """
-                select 1 from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-                where n.nspname = ?::pg_catalog.name and c.relname = ?::pg_catalog.name
+                select a.attname from pg_catalog.pg_class c
+                join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+                join pg_catalog.pg_attribute a on a.attrelid = c.oid
+                where n.nspname = ?::pg_catalog.name and c.relname = ?::pg_catalog.name and not a.attisdropped
                 """;
+        Set<String> columns = new HashSet<>();
         try (PreparedStatement statement = connection.prepareStatement(sql)) {
             statement.setString(1, schema.name());
             statement.setString(2, table);
             try (ResultSet row = statement.executeQuery()) {
-                return row.next();
+                while (row.next()) {
+                    columns.add(row.getString(1));
+                }
             }
         }
+        return columns;
     }
 }

@@ -4,6 +4,7 @@ import java.sql.Connection;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
+import java.util.Set;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -27,14 +28,21 @@ record Ledger(
     private static final int NEWEST_SHARED = 20;
     private static final int NEWEST_KNOWN = 22;
 
-    /** Reads the ledger. */
+    /** Reads the ledger. Other Graphile Workers add the column {@code breaking} where an older one, or an administrator, made it without. */
     static Ledger read(Connection connection, WorkerSchema schema, MigrationHistory history) throws SQLException {
-        if (!Catalog.hasTable(connection, schema, "migrations")) {
+        Set<String> columns = Catalog.columns(connection, schema, "migrations");
+        if (columns.isEmpty()) {
             return new Ledger(false, null, null);
         }
+        if (!columns.contains("id")) {
+            throw new SchemaException(
+                    "Table \"migrations\" of schema \"" + schema.name()
+                            + "\" is not the ledger of a Graphile Worker: it has no column id.",
+                    "Use another schema (worker.schema.name).");
+        }
         String sql = schema.in("""
-                select pg_catalog.max(id), pg_catalog.max(id) filter (where breaking and id > %d) from {schema}.migrations
-                """.formatted(NEWEST_SHARED));
+                select pg_catalog.max(id)::int, (pg_catalog.max(id) filter (where %s and id > %d))::int from {schema}.migrations
+                """.formatted(columns.contains("breaking") ? "breaking" : "false", NEWEST_SHARED));
         boolean ours = history.hasAny(connection);
         try (Statement statement = connection.createStatement();
                 ResultSet row = statement.executeQuery(sql)) {
@@ -55,8 +63,9 @@ record Ledger(
             throw new SchemaException(
                     "Schema \"%s\" belongs to an old Graphile Worker: its ledger ends with id %d, and PgWorker adopts installations from id %d on."
                             .formatted(schema.name(), newest, OLDEST_ADOPTED),
-                    "Upgrade it first, for instance with: npx graphile-worker@0.16.6 --schema-only. Or use another"
-                            + " schema (worker.schema.name).");
+                    "Stop its workers and upgrade it: npx graphile-worker@0.16.6 --schema-only --schema \"%s\" --connection postgres://..."
+                                    .formatted(schema.name())
+                            + " Or use another schema (worker.schema.name).");
         }
         if (newest != null && newest > NEWEST_KNOWN) {
             log.warn(

@@ -63,6 +63,7 @@ final class MigrationHistory {
                 // go.
                 .ignoreMigrationPatterns("*:future", "repeatable:missing")
                 .cleanDisabled(true)
+                .callbacks(new FunctionAttributes.Keeper(schema))
                 .load();
     }
 

@@ -23,14 +23,20 @@ final class MigrationRights {
                        (select pg_catalog.has_schema_privilege(n.oid, 'CREATE')
                         from pg_catalog.pg_namespace n where n.nspname = s.name) as may_create_objects,
                        pg_catalog.has_database_privilege(pg_catalog.current_database(), 'CREATE') as may_create_schema,
-                       (select pg_catalog.string_agg(distinct pg_catalog.pg_get_userbyid(c.relowner), ', ')
-                        from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-                        where n.nspname = s.name and c.relkind in ('r', 'v')
-                          and not pg_catalog.pg_has_role(c.relowner, 'USAGE')) as foreign_owners
+                       (select pg_catalog.string_agg(distinct pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(o.owner)), ', ')
+                        from pg_catalog.pg_namespace n
+                        cross join lateral (
+                          select c.relowner as owner from pg_catalog.pg_class c
+                          where c.relnamespace = n.oid and c.relkind in ('r', 'v')
+                          union all
+                          select p.proowner from pg_catalog.pg_proc p
+                          where p.pronamespace = n.oid and p.proname = any(?)) o
+                        where n.nspname = s.name and not pg_catalog.pg_has_role(o.owner, 'USAGE')) as foreign_owners
                 from (select ?::pg_catalog.name as name) s
                 """;
         try (PreparedStatement statement = connection.prepareStatement(sql)) {
-            statement.setString(1, schema.name());
+            statement.setArray(1, connection.createArrayOf("text", SharedFunctions.NAMES.toArray()));
+            statement.setString(2, schema.name());
             try (ResultSet row = statement.executeQuery()) {
                 row.next();
                 require(
@@ -67,9 +73,10 @@ final class MigrationRights {
         }
         if (foreignOwners != null) {
             throw new SchemaException(
-                    "Schema \"%s\" has to be migrated, but its tables belong to \"%s\" and not to user \"%s\"."
+                    "Schema \"%s\" has to be migrated, but tables or functions of it belong to %s and not to user \"%s\"."
                             .formatted(schema.name(), foreignOwners, user),
-                    "Let that owner migrate (worker.schema.user, worker.schema.password).");
+                    "Let the owner migrate (worker.schema.user, worker.schema.password), or run: GRANT %s TO \"%s\";"
+                            .formatted(foreignOwners, user));
         }
     }
 }

@@ -147,6 +147,9 @@ public final class SchemaMigrator {
                 ledger.check(schema);
                 MigrationHistory.State state = history.read(connection);
                 if (!ledger.ours() || !state.isUpToDate()) {
+                    if (!ledger.ours()) {
+                        new Adoption(connection, schema).check(ledger);
+                    }
                     new MigrationRights(schema).check(connection);
                     patiently.run(connection, () -> history.migrate(connection));
                     log.info("Schema {} is {}", schema.name(), ledger.describeMigration());

@@ -24,7 +24,7 @@ import java.util.regex.Pattern;
  */
 final class SharedFunctions {
 
-    private static final Set<String> NAMES = Set.of(
+    static final Set<String> NAMES = Set.of(
             "add_job",
             "add_jobs",
             "remove_job",
@@ -128,16 +128,18 @@ final class SharedFunctions {
         }
     }
 
-    /** Puts our texts in place of others, all at once; oids, grants and what depends on the functions stay. */
+    /** Puts our texts in place of others, all at once; oids, grants, attributes and what depends on the functions stay. */
     void restore(Connection connection, List<String> names) throws SQLException {
         connection.setAutoCommit(false);
         try (Statement statement = connection.createStatement()) {
+            FunctionAttributes attributes = FunctionAttributes.read(connection, schema);
             for (String name : names) {
                 Definition definition = newest.get(name);
                 if (definition != null) {
                     statement.execute(definition.statement);
                 }
             }
+            attributes.putBack(connection);
             connection.commit();
         } finally {
             connection.rollback();

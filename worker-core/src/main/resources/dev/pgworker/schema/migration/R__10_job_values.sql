@@ -156,7 +156,7 @@ $$;
 comment on function "${schema}".pgworker_fits(text, text, int, text, int) is 'Whether a job may have these properties.';
 grant execute on function "${schema}".pgworker_fits(text, text, int, text, int) to public;
 
--- The states and messages are those of the Graphile Worker documentation, where it names some. A constraint would quote the payload.
+-- States and constraints are those with which the tables refuse such a row, as callers test for them. The tables would quote the payload.
 create or replace function "${schema}".pgworker_refuse(identifier text, queue_name text, max_attempts int, job_key text, priority int)
 returns void
 language plpgsql immutable parallel safe
@@ -165,15 +165,15 @@ begin
   if identifier is null then
     raise exception 'Task identifier must not be null.' using errcode = '23502';
   elsif length(identifier) > 128 then
-    raise exception 'Task identifier is too long (max length: 128).' using errcode = 'GWBID';
+    raise exception 'Task identifier is too long (max length: 128).' using errcode = '23514', constraint = 'tasks_identifier_check';
   elsif length(queue_name) > 128 then
-    raise exception 'Job queue name is too long (max length: 128).' using errcode = 'GWBQN';
+    raise exception 'Job queue name is too long (max length: 128).' using errcode = '23514', constraint = 'job_queues_queue_name_check';
   elsif job_key = '' then
-    raise exception 'Job key must not be empty.' using errcode = 'GWBJK';
+    raise exception 'Job key must not be empty.' using errcode = '23514', constraint = 'jobs_key_check';
   elsif length(job_key) > 512 then
-    raise exception 'Job key is too long (max length: 512).' using errcode = 'GWBJK';
+    raise exception 'Job key is too long (max length: 512).' using errcode = '23514', constraint = 'jobs_key_check';
   elsif max_attempts < 1 then
-    raise exception 'Job maximum attempts must be at least 1.' using errcode = 'GWBMA';
+    raise exception 'Job maximum attempts must be at least 1.' using errcode = '23514', constraint = 'jobs_max_attempts_check';
   elsif max_attempts > 32767 then
     raise exception 'Job maximum attempts must be at most 32767.' using errcode = '22003';
   elsif priority not between -32768 and 32767 then

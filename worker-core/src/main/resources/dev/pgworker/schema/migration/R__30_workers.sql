@@ -4,21 +4,30 @@
 -- "operator". A heartbeat costs one row; looking for dead workers costs their registrations, and one pass over the jobs if there are any.
 
 -- An index holds 2704 bytes at most.
-create or replace function "${schema}".worker_heartbeat(worker_id text, metadata json default null) returns void
-language plpgsql volatile
+create or replace function "${schema}".pgworker_check_id(worker_id text) returns boolean
+language plpgsql immutable
 set search_path = pg_catalog, pg_temp as $$
 begin
-  if worker_heartbeat.worker_id is null then
+  if worker_id is null then
     raise exception 'worker_id must not be null' using errcode = '22004';
-  elsif octet_length(worker_heartbeat.worker_id) > 2000 then
-    raise exception 'worker_id must have at most 2000 bytes, but has %', octet_length(worker_heartbeat.worker_id) using errcode = '22001';
+  elsif octet_length(worker_id) > 2000 then
+    raise exception 'worker_id must have at most 2000 bytes, but has %', octet_length(worker_id) using errcode = '22001';
   end if;
+  return true;
+end
+$$;
+comment on function "${schema}".pgworker_check_id(text) is 'Raises an exception unless a worker may have this id.';
+grant execute on function "${schema}".pgworker_check_id(text) to public;
+
+create or replace function "${schema}".worker_heartbeat(worker_id text, metadata json default null) returns void
+language sql volatile
+set search_path = pg_catalog, pg_temp as $$
   insert into "${schema}"._private_workers as w (id, last_heartbeat_at, metadata)
-    values (worker_heartbeat.worker_id, now(), worker_heartbeat.metadata::jsonb)
+    select worker_heartbeat.worker_id, now(), worker_heartbeat.metadata::jsonb
+    where "${schema}".pgworker_check_id(worker_heartbeat.worker_id)
     on conflict (id) do update set
       last_heartbeat_at = excluded.last_heartbeat_at,
-      metadata = coalesce(excluded.metadata, w.metadata);
-end
+      metadata = coalesce(excluded.metadata, w.metadata)
 $$;
 comment on function "${schema}".worker_heartbeat(text, json) is
   'Registers a worker, or records its heartbeat; null keeps the metadata. An id has at most 2000 bytes.';
@@ -43,17 +52,12 @@ comment on function "${schema}".pgworker_heartbeat(text, json, boolean) is
 revoke execute on function "${schema}".pgworker_heartbeat(text, json, boolean) from public;
 
 create or replace function "${schema}".worker_deregister(worker_id text) returns void
-language plpgsql volatile
+language sql volatile
 set search_path = pg_catalog, pg_temp as $$
-begin
-  if worker_deregister.worker_id is null then
-    raise exception 'worker_id must not be null' using errcode = '22004';
-  end if;
-  delete from "${schema}"._private_workers w where w.id = worker_deregister.worker_id;
-  if exists (select from "${schema}".pgworker_batches b where b.worker_id = worker_deregister.worker_id) then
-    perform "${schema}".pgworker_bury_batches(array[worker_deregister.worker_id]);
-  end if;
-end
+  delete from "${schema}"._private_workers w
+    where "${schema}".pgworker_check_id(worker_deregister.worker_id) and w.id = worker_deregister.worker_id;
+  select "${schema}".pgworker_bury_batches(array[worker_deregister.worker_id])
+    where exists (select from "${schema}".pgworker_batches b where b.worker_id = worker_deregister.worker_id);
 $$;
 comment on function "${schema}".worker_deregister(text) is
   'Deletes the registration of a worker that has stopped cleanly, and a direct batch that has not ended by then.';

@@ -69,7 +69,7 @@ revoke execute on function "${schema}".pgworker_free_queues_of(int[], int[], big
 
 -- All together in one subtransaction; where that is refused, because of a trigger of somebody's for instance, each half by itself, so that
 -- a row that cannot be changed costs little and hurts nobody else. A job that has no attempts left would stay behind without a word, so
--- it gets one.
+-- it gets one. As in the peers, updated_at stays.
 create or replace function "${schema}".pgworker_unlock(job_ids bigint[], out queue_ids int[], out released bigint, out ready bigint)
 language plpgsql volatile
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
@@ -94,8 +94,7 @@ begin
               j.last_error,
               'Job unlocked during its last attempt')
             else j.last_error
-          end,
-          updated_at = now()
+          end
         from unnest(job_ids) g(id)
         cross join lateral (select h.ctid as tid from "${schema}"._private_jobs h where h.id = g.id offset 0) p
         where j.ctid = p.tid
@@ -136,7 +135,7 @@ comment on function "${schema}".pgworker_unlock(bigint[]) is
   'their queues, how many jobs it has unlocked and how many of these have attempts left.';
 revoke execute on function "${schema}".pgworker_unlock(bigint[]) from public;
 
-create or replace function "${schema}".force_unlock_workers(worker_ids text[]) returns void
+create or replace function "${schema}".pgworker_force_unlock(worker_ids text[]) returns boolean
 language plpgsql volatile
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
 set search_path = pg_catalog, pg_temp as $$
@@ -144,14 +143,25 @@ declare
   held record;
   unlocked record;
 begin
-  select * into held from "${schema}".pgworker_held_by(force_unlock_workers.worker_ids);
+  select * into held from "${schema}".pgworker_held_by(pgworker_force_unlock.worker_ids);
   select * into unlocked from "${schema}".pgworker_unlock(array(
     select g.id from (select given.id from unnest(held.job_ids) given(id) order by given.id) g
     cross join lateral (
       select from "${schema}"._private_jobs h where h.id = g.id and h.locked_by = any(worker_ids) for update) j));
   perform "${schema}".pgworker_free_queues_of(unlocked.queue_ids, held.idle_queues, held.job_ids, worker_ids);
   perform "${schema}".pgworker_wake(unlocked.ready);
+  return unlocked.released > 0;
 end
+$$;
+comment on function "${schema}".pgworker_force_unlock(text[]) is
+  'Releases all jobs and queues of the given workers; returns whether there was a job.';
+revoke execute on function "${schema}".pgworker_force_unlock(text[]) from public;
+
+-- Of the functions that the peers know, those without a result are in SQL, as theirs are: PL/pgSQL would return an empty text instead of null.
+create or replace function "${schema}".force_unlock_workers(worker_ids text[]) returns void
+language sql volatile
+set search_path = pg_catalog, pg_temp as $$
+  select "${schema}".pgworker_force_unlock(worker_ids)
 $$;
 comment on function "${schema}".force_unlock_workers(text[]) is
   'Releases all jobs and queues of the given workers; only for workers that are known to be dead.';

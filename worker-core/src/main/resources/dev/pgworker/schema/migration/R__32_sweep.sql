@@ -111,45 +111,6 @@ comment on function "${schema}".pgworker_dead_workers(interval, interval, int, t
   'jobs (known) are looked for only if asked for again.';
 revoke execute on function "${schema}".pgworker_dead_workers(interval, interval, int, text[], boolean, boolean) from public;
 
--- Jobs that are gone, and those that somebody has locked since, were not lost. Another role's session cannot be ended: it goes on until
--- its connection breaks.
-create or replace function "${schema}".pgworker_bury_batches(worker_ids text[]) returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp as $$
-#variable_conflict use_column
-declare
-  lost bigint[];
-begin
-  begin
-    perform pg_terminate_backend(a.pid)
-      from "${schema}".pgworker_batches b
-      join pg_stat_activity a on a.pid = b.backend_pid and a.backend_xid::text::bigint = b.xid % 4294967296
-      where b.worker_id = any(worker_ids);
-  exception when insufficient_privilege then
-    null;
-  end;
-  with gone as (
-    delete from "${schema}".pgworker_batches b
-    where (b.worker_id, b.chain) in (
-      select o.worker_id, o.chain from "${schema}".pgworker_batches o where o.worker_id = any(worker_ids) for update skip locked)
-    returning b.job_ids)
-  select array_agg(distinct i.id) into lost from gone g cross join lateral unnest(g.job_ids) i(id);
-  insert into "${schema}".pgworker_recoveries as r (job_id, revision, recoveries)
-    select j.id, j.revision, 1
-    from unnest(lost) l(id)
-    cross join lateral (
-      select h.id, h.revision from "${schema}"._private_jobs h where h.id = l.id and h.locked_at is null offset 0) j
-    order by j.id
-    on conflict on constraint pgworker_recoveries_pkey do update set
-      recoveries = case when r.revision = excluded.revision then least(r.recoveries, 1000000) + 1 else 1 end,
-      revision = excluded.revision;
-end
-$$;
-comment on function "${schema}".pgworker_bury_batches(text[]) is
-  'Forgets the direct batches of dead workers, counts a recovery for each of their jobs that is still there, and ends the sessions that '
-  'still run them.';
-revoke execute on function "${schema}".pgworker_bury_batches(text[]) from public;
-
 -- A worker of which a job was passed over stays registered, so that the next sweep finds the job, but is told that it is dead.
 create or replace function "${schema}".pgworker_bury(worker_ids text[], job_ids bigint[]) returns void
 language plpgsql volatile

@@ -31,101 +31,33 @@ set local client_min_messages = warning;
 -- time is shorter than deadlock_timeout, whoever waits in a circle with it never learns of it. The caller repeats a run that got no lock.
 -- The order is the one in which others take theirs, so circles are rare: who adds jobs looks at the tasks first and keeps that lock
 -- until the transaction ends; once it is ours, those left have claimed or completed jobs, and go on to the queues.
--- The ledger is locked against migrations of others, the jobs against changes where the triggers of the history are missing; the others
--- only where their row level security is to be changed.
+-- The ledger is locked against migrations of others, the jobs against changes where the triggers of the history are missing. Administrators,
+-- and the oldest of the peers, make the ledger without the column "breaking".
 do $lock$
 declare
   deadline constant timestamptz := clock_timestamp() + (
     select least(nullif(max(setting::int) filter (where name = 'lock_timeout'), 0), max(setting::int) filter (where name = 'deadlock_timeout') / 2)
       * interval '1 millisecond'
     from pg_settings where name in ('lock_timeout', 'deadlock_timeout'));
-  needed record;
+  needed text;
 begin
-  for needed in
-    select format('lock table "${schema}".%I in %s mode', c.relname,
-        case when c.relname = 'migrations' or c.relrowsecurity then 'share row exclusive' else 'access exclusive' end) as lock
-    from unnest(array['migrations', '_private_known_crontabs', '_private_tasks', '_private_jobs', '_private_job_queues'])
-      with ordinality t(name, place)
-    join pg_class c on c.oid = to_regclass('"${schema}".' || t.name)
-    where c.relname = 'migrations'
-      or not c.relrowsecurity
-      or c.relname = '_private_jobs' and 2 > (
-        select count(*) from pg_trigger g where g.tgrelid = c.oid and g.tgname in ('pgworker_history_deleted', 'pgworker_history_updated'))
-    order by t.place
+  foreach needed in array array[
+    case when to_regclass('"${schema}".migrations') is not null and not exists (
+        select from pg_attribute a
+        where a.attrelid = to_regclass('"${schema}".migrations') and a.attname = 'breaking' and not a.attisdropped)
+      then 'alter table "${schema}".migrations add column breaking boolean not null default false' end,
+    case when to_regclass('"${schema}".migrations') is not null then 'lock table "${schema}".migrations in share row exclusive mode' end,
+    case when to_regclass('"${schema}"._private_jobs') is not null and 2 > (
+        select count(*) from pg_trigger g
+        where g.tgrelid = to_regclass('"${schema}"._private_jobs') and g.tgname in ('pgworker_history_deleted', 'pgworker_history_updated'))
+      then 'lock table "${schema}"._private_jobs in share row exclusive mode' end]
   loop
+    continue when needed is null;
     perform set_config('lock_timeout', greatest(1, ceil(extract(epoch from deadline - clock_timestamp()) * 1000))::int || 'ms', true);
-    execute needed.lock;
+    execute needed;
   end loop;
 end
 $lock$;
-
--- Refuses schemas that cannot be brought to this state.
-do $adopt$
-declare
-  newest int;
-  unknown int;
-begin
-  if to_regclass('"${schema}".migrations') is null then
-    if to_regclass('"${schema}"._private_jobs') is not null or to_regclass('"${schema}".jobs') is not null then
-      raise exception 'Schema "${schema}" contains tables of a job queue, but no table "migrations" that says which'
-        using hint = 'Let PgWorker use an empty schema, or one that Graphile Worker installed.';
-    end if;
-    return;
-  end if;
-  execute 'select max(id), min(id) filter (where breaking and id > 20) from "${schema}".migrations' into newest, unknown;
-  if unknown is not null then
-    raise exception 'Schema "${schema}" was changed by a later Graphile Worker: migration % is breaking and unknown here', unknown
-      using hint = 'Use a version of PgWorker that knows this migration.';
-  elsif newest < 18 then
-    raise exception 'Schema "${schema}" was installed by an older Graphile Worker (migration %); at least migration 18 is needed', newest
-      using hint = 'Run the migrations of Graphile Worker 0.16.6 or later on it first (npx graphile-worker --schema-only).';
-  elsif newest is null then
-    if to_regclass('"${schema}"._private_jobs') is not null or to_regclass('"${schema}".jobs') is not null then
-      raise exception 'Schema "${schema}" contains tables of a job queue, but its table "migrations" is empty'
-        using hint = 'Let PgWorker use an empty schema, or one that Graphile Worker installed.';
-    end if;
-  end if;
-end
-$adopt$;
-
--- Functions of the shared interface are replaced in place, further down. PostgreSQL refuses that only where names of parameters or the
--- result differ, which they do in no version that is adopted here: such a function was made by hand, and is dropped. Types are
--- compared by oid, as their names depend on the search_path. Overloads with other parameters are somebody else's, and stay.
-do $drop$
-declare
-  different record;
-begin
-  if to_regclass('"${schema}"._private_jobs') is null or to_regtype('"${schema}".job_spec') is null then
-    return;
-  end if;
-  for different in
-    select p.oid::regprocedure as signature
-    from (values
-      ('add_job', '{text,json,text,timestamptz,int4,text,int4,text[],text}',
-        '{identifier,payload,queue_name,run_at,max_attempts,job_key,priority,flags,job_key_mode}', '"${schema}"._private_jobs', false),
-      ('add_jobs', '{"\"${schema}\".job_spec[]",bool}', '{specs,job_key_preserve_run_at}', '"${schema}"._private_jobs', true),
-      ('remove_job', '{text}', '{job_key}', '"${schema}"._private_jobs', false),
-      ('complete_jobs', '{int8[]}', '{job_ids}', '"${schema}"._private_jobs', true),
-      ('permanently_fail_jobs', '{int8[],text}', '{job_ids,error_message}', '"${schema}"._private_jobs', true),
-      ('reschedule_jobs', '{int8[],timestamptz,int4,int4,int4}', '{job_ids,run_at,priority,attempts,max_attempts}',
-        '"${schema}"._private_jobs', true),
-      ('force_unlock_workers', '{text[]}', '{worker_ids}', 'void', false),
-      ('worker_heartbeat', '{text,json}', '{worker_id,metadata}', 'void', false),
-      ('worker_deregister', '{text}', '{worker_id}', 'void', false),
-      ('list_stale_workers', '{interval}', '{stale_threshold,worker_id}', 'text', true),
-      ('list_orphan_locked_workers', '{interval}', '{stale_threshold,worker_id}', 'text', true),
-      ('recover_dead_worker_jobs', '{text[],interval}', '{worker_ids,recovery_delay}', 'int4', false),
-      ('delete_stale_workers', '{text[]}', '{worker_ids}', 'void', false)) fitting (name, parameters, names, result, is_set)
-    join pg_proc p on p.pronamespace = '"${schema}"'::regnamespace and p.proname = fitting.name
-      and array(select unnest(p.proargtypes::oid[])) = array(select unnest(fitting.parameters::regtype[])::oid)
-    where p.proargnames is distinct from fitting.names::text[]
-      or p.prorettype <> fitting.result::regtype
-      or p.proretset <> fitting.is_set
-  loop
-    execute 'drop function ' || different.signature;
-  end loop;
-end
-$drop$;
 
 -- Functions that are here keep their rights, see R__90_shared_rights.sql.
 do $found$
@@ -154,10 +86,10 @@ begin
       priority smallint,
       flags text[]
     );
+    comment on type "${schema}".job_spec is 'One job for add_jobs; an omitted field is null.';
   end if;
 end
 $type$;
-comment on type "${schema}".job_spec is 'One job for add_jobs; an omitted field is null.';
 
 do $types$
 begin
@@ -671,12 +603,18 @@ begin
 end
 $view$;
 
--- Only where nobody was here before: a comment takes a lock, too. The ledger gets its rows in the last chapter.
+-- Only where nobody was here before: what others have made stays as it is. The ledger gets its rows in the last chapter.
+-- The peers enable row level security without a policy: who does not own the tables sees no row, whatever is granted to him by default
+-- for instance. The guide has the policies that let a role in.
 -- R__00_indexes.sql is told that the tables are new.
-do $comments$
+do $new$
 begin
   if not exists (select from "${schema}".migrations) then
     perform set_config('pgworker.installing', 'on', true);
+    alter table "${schema}"._private_jobs enable row level security;
+    alter table "${schema}"._private_job_queues enable row level security;
+    alter table "${schema}"._private_tasks enable row level security;
+    alter table "${schema}"._private_known_crontabs enable row level security;
     comment on table "${schema}".migrations is
       'Migration ledger shared with the Node.js and Rust workers, which assign the ids above 20.';
     comment on table "${schema}"._private_tasks is 'Task identifiers that jobs or workers have used.';
@@ -690,27 +628,10 @@ begin
       'Jobs with the names of their tasks and queues but without payloads, for inspection and monitoring.';
   end if;
 end
-$comments$;
+$new$;
 
 
--- 3 Access --------------------------------------------------------------------------------------------------------------------
-
--- The peers enable row level security without a policy: who does not own the tables sees no row, whatever is granted to him by default
--- for instance. So it stays; the guide has the policies that let a role in.
-do $access$
-declare
-  name text;
-begin
-  foreach name in array array['_private_jobs', '_private_job_queues', '_private_tasks', '_private_known_crontabs'] loop
-    if not (select c.relrowsecurity from pg_class c where c.oid = format('"${schema}".%I', name)::regclass) then
-      execute format('alter table "${schema}".%I enable row level security', name);
-    end if;
-  end loop;
-end
-$access$;
-
-
--- 4 Ledger --------------------------------------------------------------------------------------------------------------------
+-- 3 Ledger --------------------------------------------------------------------------------------------------------------------
 
 -- Both peers look at the highest id only, so 20 keeps Node.js from migrating over this schema, and Rust as far as it knows no
 -- higher one. Node.js calls 19 breaking, Rust does not: it is, because workers that know nothing of it fetch several jobs of one
@@ -722,10 +643,9 @@ declare
   newest int;
 begin
   select max(m.id) into newest from "${schema}".migrations m;
-  insert into "${schema}".migrations (id, breaking)
-    select i, i in (1, 3, 11, 13, 14, 16, 19) from generate_series(1, 20) i
-    on conflict (id) do nothing;
-  update "${schema}".migrations m set breaking = true where m.id = 19 and not m.breaking;
+  insert into "${schema}".migrations (id)
+    select i from generate_series(1, 20) i where not exists (select from "${schema}".migrations m where m.id = i);
+  update "${schema}".migrations m set breaking = true where m.id in (1, 3, 11, 13, 14, 16, 19) and not m.breaking;
   if newest < 19 then
     perform pg_notify('worker:migrate', '{"migrationNumber":19,"breaking":true}');
   end if;

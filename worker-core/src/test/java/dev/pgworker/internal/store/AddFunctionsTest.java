@@ -34,11 +34,11 @@ class AddFunctionsTest {
             quoteCharacter = '`',
             value = {
                 "null | null | 1 | 'k' | 0 | 23502 | Task identifier must not be null.",
-                "repeat('t', 129) | null | 1 | 'k' | 0 | GWBID | Task identifier is too long (max length: 128).",
-                "'t' | repeat('q', 129) | 1 | 'k' | 0 | GWBQN | Job queue name is too long (max length: 128).",
-                "'t' | null | 0 | 'k' | 0 | GWBMA | Job maximum attempts must be at least 1.",
-                "'t' | null | 1 | '' | 0 | GWBJK | Job key must not be empty.",
-                "'t' | null | 1 | repeat('k', 513) | 0 | GWBJK | Job key is too long (max length: 512)."
+                "repeat('t', 129) | null | 1 | 'k' | 0 | 23514 | Task identifier is too long (max length: 128).",
+                "'t' | repeat('q', 129) | 1 | 'k' | 0 | 23514 | Job queue name is too long (max length: 128).",
+                "'t' | null | 0 | 'k' | 0 | 23514 | Job maximum attempts must be at least 1.",
+                "'t' | null | 1 | '' | 0 | 23514 | Job key must not be empty.",
+                "'t' | null | 1 | repeat('k', 513) | 0 | 23514 | Job key is too long (max length: 512)."
             })
     void whatDoesNotFitIsRefusedByAll(
             String identifier, String queue, String attempts, String key, String priority, String state, String message)
