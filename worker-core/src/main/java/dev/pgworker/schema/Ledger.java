@@ -63,7 +63,7 @@ record Ledger(
             throw new SchemaException(
                     "Schema \"%s\" belongs to an old Graphile Worker: its ledger ends with id %d, and PgWorker adopts installations from id %d on."
                             .formatted(schema.name(), newest, OLDEST_ADOPTED),
-                    "Stop its workers and upgrade it: npx graphile-worker@0.16.6 --schema-only --schema \"%s\" --connection postgres://..."
+                    "Stop its workers and upgrade it: npx graphile-worker@0.16.6 --schema-only --schema %s --connection postgres://..."
                                     .formatted(schema.name())
                             + " Or use another schema (worker.schema.name).");
         }

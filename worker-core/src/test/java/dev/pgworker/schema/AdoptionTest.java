@@ -120,9 +120,6 @@ class AdoptionTest {
     @Test
     void ofAnAdoptionThatFindsTheTablesInUseOthersNoticeNothing() throws Exception {
         installPeer("node");
-        // Without row level security, which makes the adoption ask for locks.
-        sql.sql(schema.in("alter table {schema}._private_jobs disable row level security"))
-                .update();
         try (PeerStandIn peers = PeerStandIn.start(url, schema);
                 Connection holder = DriverManager.getConnection(url)) {
             holder.setAutoCommit(false);
@@ -230,22 +227,6 @@ class AdoptionTest {
         assertThat(sql.sql(ofEverybody).param(schema.name()).query(String.class).list())
                 .isEqualTo(before)
                 .hasSize(forEverybody);
-    }
-
-    @Test
-    void aFunctionThatDoesNotFitIsReplaced() {
-        installPeer("node");
-        sql.sql(schema.in("drop function {schema}.complete_jobs(bigint[])")).update();
-        sql.sql(schema.in(
-                        "create function {schema}.complete_jobs(ids bigint[]) returns int language sql as 'select 1'"))
-                .update();
-
-        migrator().migrate();
-
-        assertThat(sql.sql(schema.in("select * from {schema}.complete_jobs(job_ids => '{0}')"))
-                        .query()
-                        .listOfRows())
-                .isEmpty();
     }
 
     @Test
