@@ -77,7 +77,7 @@ final class Adoption {
 
     /** Types are compared by oid, as their names depend on the search path. */
     private static final String FUNCTIONS = """
-            select p.oid::pg_catalog.regprocedure::pg_catalog.text
+            select pg_catalog.format('%I.%I(%s)', n.nspname, p.proname, pg_catalog.pg_get_function_identity_arguments(p.oid))
             from (values
                 ('add_job', '{text,json,text,timestamptz,int4,text,int4,_text,text}',
                   '{identifier,payload,queue_name,run_at,max_attempts,job_key,priority,flags,job_key_mode}', '_private_jobs', false),
@@ -119,9 +119,9 @@ final class Adoption {
      * set no search path. Functions of PgWorker have one of their own.
      */
     private static final String TRIGGERS = """
-            select pg_catalog.format('trigger %I on %I calls %s, which names "%s" without its schema', g.tgname, c.relname,
-                p.oid::pg_catalog.regprocedure, w.word),
-              pg_catalog.format('%s SET search_path = %s', p.oid::pg_catalog.regprocedure,
+            select pg_catalog.format('trigger %I on %I calls %s.%I, which names "%s" without its schema', g.tgname, c.relname,
+                p.pronamespace::pg_catalog.regnamespace, p.proname, w.word),
+              pg_catalog.format('%s.%I() SET search_path = %s', p.pronamespace::pg_catalog.regnamespace, p.proname,
                 coalesce(nullif(pg_catalog.current_setting('search_path'), ''), ''''''))
             from pg_catalog.pg_namespace n
             join pg_catalog.pg_class c on c.relnamespace = n.oid

@@ -174,7 +174,7 @@ class AdoptedCatalogTest {
         installPeer();
         run("drop function {schema}.complete_jobs(bigint[])");
         run("create function {schema}.complete_jobs(ids bigint[]) returns int language sql as 'select 1'");
-        assertRefused("function jobs_of_peers.complete_jobs(bigint[])", "DROP FUNCTION jobs_of_peers.complete_jobs(bigint[]);");
+        assertRefused("function jobs_of_peers.complete_jobs(ids bigint[])", "DROP FUNCTION jobs_of_peers.complete_jobs(ids bigint[]);");
     }
 
     @Test
@@ -268,7 +268,7 @@ class AdoptedCatalogTest {
         run("create trigger note after insert on {schema}._private_jobs execute function public.note()");
 
         SchemaException refusal = assertRefused(
-                "trigger note on _private_jobs calls public.note(), which names \"log_of_jobs\" without its schema",
+                "trigger note on _private_jobs calls public.note, which names \"log_of_jobs\" without its schema",
                 "ALTER FUNCTION public.note() SET search_path = \"$user\", public; ");
         run(refusal.action().replaceFirst(".*(ALTER FUNCTION [^;]+;).*", "$1"));
 

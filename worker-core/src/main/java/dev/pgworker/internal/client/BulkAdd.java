@@ -219,7 +219,7 @@ final class BulkAdd {
     private record Added(List<Long> ids, Instant at) {}
 
     private static final String ADD_PLAIN = """
-            select job_ids, added_at from {schema}.pgworker_add_jobs(?, ?, ?, ?, ?, ?, ?)
+            select job_ids, added_at from {schema}.pgworker_add_jobs(?, ?, ?, ?::pg_catalog.timestamptz[], ?, ?, ?)
             """;
 
     private Added writePlain(Connection connection, List<Row> rows) throws SQLException {

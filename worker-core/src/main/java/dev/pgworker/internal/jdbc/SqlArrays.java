@@ -11,7 +11,10 @@ import java.util.stream.Stream;
 
 import org.jspecify.annotations.Nullable;
 
-/** Arrays as the driver and PostgreSQL read them fastest. */
+/**
+ * Arrays in the binary form, which PostgreSQL reads fastest and in which null is null whatever {@code array_nulls} says. The driver
+ * sends arrays of these element types so, and arrays of objects as text.
+ */
 public final class SqlArrays {
 
     private SqlArrays() {}
@@ -23,11 +26,10 @@ public final class SqlArrays {
 
     /** Returns an array of ids. */
     public static Array ids(Connection connection, Stream<Long> ids) throws SQLException {
-        // The driver sends arrays of these types as they are, and those of objects as text.
         return connection.createArrayOf("int8", ids.toArray(Long[]::new));
     }
 
-    /** Returns null where there is no time at all. */
+    /** Returns an array of texts, which the statement casts to times; null where there is no time at all. */
     public static <T> @Nullable Array times(
             Connection connection, List<T> elements, Function<T, @Nullable Instant> time) throws SQLException {
         @Nullable String[] texts = new @Nullable String[elements.size()];
@@ -43,15 +45,28 @@ public final class SqlArrays {
             }
             texts[i] = instant == null ? null : text;
         }
-        return any ? connection.createArrayOf("timestamptz", texts) : null;
+        return any ? connection.createArrayOf("text", texts) : null;
     }
 
-    /** Returns an array of what each element has. */
+    /**
+     * Returns an array of what each element has.
+     *
+     * @param type text, int4, int8, float8 or bool
+     */
     public static <T> Array array(
             Connection connection, String type, List<T> elements, Function<T, @Nullable Object> value)
             throws SQLException {
-        @Nullable Object[] values = new @Nullable Object[elements.size()];
-        for (int i = 0; i < values.length; i++) {
+        int length = elements.size();
+        @Nullable Object[] values =
+                switch (type) {
+                    case "text" -> new @Nullable String[length];
+                    case "int4" -> new @Nullable Integer[length];
+                    case "int8" -> new @Nullable Long[length];
+                    case "float8" -> new @Nullable Double[length];
+                    case "bool" -> new @Nullable Boolean[length];
+                    default -> throw new IllegalArgumentException("type: " + type);
+                };
+        for (int i = 0; i < length; i++) {
             values[i] = value.apply(elements.get(i));
         }
         return connection.createArrayOf(type, values);

@@ -312,7 +312,7 @@ public final class CrontabStore {
             with due as (
               select *, exists (
                 select from {schema}.pgworker_paused_crontabs p where p.identifier = d.identifier) as paused
-              from unnest(?, ?, ?, ?, ?, ?, ?, ?, ?, ?) with ordinality
+              from unnest(?, ?::pg_catalog.timestamptz[], ?, ?, ?, ?, ?, ?, ?, ?) with ordinality
                 d(identifier, tick, task, payload, queue_name, max_attempts, job_key, priority, flags, mode, place)),
             advanced as (
               update {schema}._private_known_crontabs k set last_execution = l.tick

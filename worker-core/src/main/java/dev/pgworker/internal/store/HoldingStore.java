@@ -64,7 +64,7 @@ public final class HoldingStore {
     }
 
     private static final String RENEW = """
-            select {schema}.pgworker_renew(worker_id => ?, job_ids => ?, claims => ?, renewals => ?)
+            select {schema}.pgworker_renew(worker_id => ?, job_ids => ?, claims => ?::pg_catalog.timestamptz[], renewals => ?::pg_catalog.timestamptz[])
             """;
 
     /**

@@ -179,7 +179,7 @@ public final class OutcomeStore {
     }
 
     private static final String FREE = """
-            select pg_catalog.unnest({schema}.pgworker_free_queues(?, array[?], ?))
+            select pg_catalog.unnest({schema}.pgworker_free_queues(?, array[?], ?::pg_catalog.timestamptz[]))
             """;
 
     /**

@@ -48,7 +48,7 @@ final class ScheduledJobs {
     }
 
     private static final String ADD_PLAIN = """
-            select pg_catalog.unnest(a.job_ids) from {schema}.pgworker_add_jobs(?, ?, ?, ?, ?, ?, ?) a
+            select pg_catalog.unnest(a.job_ids) from {schema}.pgworker_add_jobs(?, ?, ?, ?::pg_catalog.timestamptz[], ?, ?, ?) a
             """;
 
     private void addPlain(List<NewJob> jobs) throws SQLException {

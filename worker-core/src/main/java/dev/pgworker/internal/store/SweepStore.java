@@ -9,7 +9,6 @@ import java.sql.Types;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
-import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -25,6 +24,7 @@ import org.slf4j.LoggerFactory;
 import dev.pgworker.event.RecoveryOutcome;
 import dev.pgworker.internal.jdbc.Connections;
 import dev.pgworker.internal.jdbc.NetworkTimeout;
+import dev.pgworker.internal.jdbc.SqlArrays;
 import dev.pgworker.internal.jdbc.Timestamps;
 import dev.pgworker.job.DeadWorker;
 import dev.pgworker.job.Job;
@@ -316,33 +316,28 @@ public final class SweepStore {
 
     private static final String RECOVER = """
             select id, outcome from {schema}.pgworker_recover(worker_ids => ?, job_ids => ?, idle_queues => ?,
-              recovery_delay => ?::double precision * interval '1 ms', max_recoveries => ?, actions => ?, run_ats => ?, attempts => ?)
+              recovery_delay => ?::double precision * interval '1 ms', max_recoveries => ?, actions => ?,
+              run_ats => ?::pg_catalog.timestamptz[], attempts => ?)
             """;
 
     private List<Recovered> recover(
             Connection connection, Found found, Map<Job, RecoveryDecision> decisions, Request request)
             throws SQLException {
-        Map<Long, Job> jobs = new HashMap<>();
-        List<Long> ids = new ArrayList<>();
-        List<String> actions = new ArrayList<>();
-        List<@Nullable String> runAts = new ArrayList<>();
-        List<@Nullable Integer> attempts = new ArrayList<>();
+        Map<Long, Job> jobs = new LinkedHashMap<>();
+        List<RecoveryDecision> decided = new ArrayList<>();
         decisions.forEach((job, decision) -> {
             jobs.put(job.id(), job);
-            ids.add(job.id());
-            actions.add(action(decision));
-            runAts.add(Timestamps.text(decision.runAt()));
-            attempts.add(decision.attempts());
+            decided.add(decision);
         });
         try (PreparedStatement statement = connection.prepareStatement(schema.in(RECOVER))) {
             statement.setArray(1, connection.createArrayOf("text", found.ids()));
-            statement.setArray(2, connection.createArrayOf("int8", ids.toArray()));
+            statement.setArray(2, SqlArrays.ids(connection, jobs.keySet().stream()));
             statement.setArray(3, connection.createArrayOf("int4", found.idleQueues.toArray()));
             statement.setDouble(4, Timestamps.millis(request.delay));
             statement.setInt(5, request.settings.maxRecoveries());
-            statement.setArray(6, connection.createArrayOf("text", actions.toArray()));
-            statement.setArray(7, connection.createArrayOf("timestamptz", runAts.toArray()));
-            statement.setArray(8, connection.createArrayOf("int4", attempts.toArray()));
+            statement.setArray(6, SqlArrays.array(connection, "text", decided, SweepStore::action));
+            statement.setArray(7, SqlArrays.times(connection, decided, RecoveryDecision::runAt));
+            statement.setArray(8, SqlArrays.array(connection, "int4", decided, RecoveryDecision::attempts));
             List<Recovered> recovered = new ArrayList<>();
             try (ResultSet rows = statement.executeQuery()) {
                 while (rows.next()) {

@@ -135,7 +135,7 @@ create or replace function "${schema}".pgworker_put_all(
 ) returns setof "${schema}"._private_jobs
 language plpgsql volatile
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_nestloop = off set enable_mergejoin = off
-set jit = off
+set jit = off set array_nulls = on
 set search_path = pg_catalog, pg_temp as $$
 declare
   tasks constant text[] := array(select distinct name from unnest(identifiers) name);

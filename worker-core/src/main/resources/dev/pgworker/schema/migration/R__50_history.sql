@@ -145,7 +145,7 @@ revoke execute on function "${schema}".pgworker_result(text) from public;
 create or replace function "${schema}".pgworker_record_deleted() returns trigger
 language plpgsql volatile security definer
 set lock_timeout = '1min' set plan_cache_mode = force_generic_plan set enable_hashjoin = on set enable_nestloop = off
-set enable_mergejoin = off set enable_seqscan = off set enable_bitmapscan = off set jit = off
+set enable_mergejoin = off set enable_seqscan = off set enable_bitmapscan = off set jit = off set array_nulls = on
 set search_path = pg_catalog, pg_temp as $$
 declare
   ended constant timestamptz := clock_timestamp();

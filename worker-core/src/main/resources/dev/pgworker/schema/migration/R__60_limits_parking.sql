@@ -107,6 +107,7 @@ revoke execute on function "${schema}".pgworker_lane_name(int, int, jsonb, int[]
 -- Only who switches triggers off can have written another name.
 create or replace function "${schema}".pgworker_lane_values(lane text) returns text[]
 language plpgsql immutable
+set array_nulls = on
 set search_path = pg_catalog, pg_temp as $$
 begin
   return replace(replace(replace(
