@@ -30,6 +30,7 @@ final class Adoption {
         checkColumns();
         checkFunctions();
         checkTriggers();
+        checkRowSecurity();
     }
 
     private void checkEmpty() throws SQLException {
@@ -152,6 +153,28 @@ final class Adoption {
                 TRIGGERS,
                 "Schema \"%s\" cannot be adopted: %s. Functions of PgWorker fire it with the search path pg_catalog, pg_temp.",
                 "Give the function the search path that it needs: ALTER FUNCTION %s; or write the schema in it.");
+    }
+
+    /** Functions of limits and of the history run with the rights of the owner, who has to see all rows. */
+    private static final String ROW_SECURITY = """
+            select pg_catalog.format('table %I forces row level security on its owner %I, for whom it has no policy', c.relname, r.rolname),
+              pg_catalog.format('%I ON %I.%I TO %I USING (true)', r.rolname, n.nspname, c.relname, r.rolname)
+            from pg_catalog.pg_namespace n
+            join pg_catalog.pg_class c on c.relnamespace = n.oid and c.relrowsecurity and c.relforcerowsecurity
+              and c.relname in ('_private_jobs', '_private_job_queues', '_private_tasks')
+            join pg_catalog.pg_roles r on r.oid = c.relowner and not r.rolsuper and not r.rolbypassrls
+            where n.nspname = ?::pg_catalog.name and not exists (
+              select from pg_catalog.pg_policy p cross join lateral pg_catalog.unnest(p.polroles) g(grantee)
+              where p.polrelid = c.oid and p.polpermissive and p.polcmd in ('*', 'r')
+                and case when g.grantee = 0 then true else pg_catalog.pg_has_role(c.relowner, g.grantee, 'USAGE') end)
+            order by 1 limit 1
+            """;
+
+    private void checkRowSecurity() throws SQLException {
+        refuse(
+                ROW_SECURITY,
+                "Schema \"%s\" cannot be adopted: %s.",
+                "Run: CREATE POLICY %s; or ALTER TABLE ... NO FORCE ROW LEVEL SECURITY;");
     }
 
     /**

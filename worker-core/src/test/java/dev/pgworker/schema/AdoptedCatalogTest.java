@@ -146,6 +146,21 @@ class AdoptedCatalogTest {
                 .isEqualTo(1);
     }
 
+    @Test
+    void aLaterVersionTakesBackWhatAnEarlierOneHasSet() {
+        migrator().migrate();
+        String next = new OtherVersion()
+                .with("V2__next.sql", "alter function \"${schema}\".force_unlock_workers reset search_path;")
+                .with(
+                        "R__31_recover.sql",
+                        "language sql volatile\nset search_path = pg_catalog, pg_temp as $$\n  select \"${schema}\".pgworker_force",
+                        "language sql volatile as $$\n  select \"${schema}\".pgworker_force")
+                .write();
+        new SchemaMigrator(pool, schema, PeerIndexes.AUTO, next).migrate();
+        assertThat(value("select count(*) from pg_proc where proname = 'force_unlock_workers' and proconfig is null"))
+                .isEqualTo(1);
+    }
+
     private Map<String, String> attributes() {
         return sql.sql(ATTRIBUTES).query((row, n) -> Map.entry(row.getString(1), row.getString(2))).stream()
                 .collect(java.util.stream.Collectors.toMap(Map.Entry::getKey, Map.Entry::getValue));
@@ -276,6 +291,20 @@ class AdoptedCatalogTest {
         run("select {schema}.add_job('t')");
         run("select {schema}.add_jobs(array[('t', '{}', 'q', null, null, 'k', null, null)]::{schema}.job_spec[])");
         assertThat(value("select count(*) from public.log_of_jobs")).isEqualTo(2);
+    }
+
+    @Test
+    void rowSecurityThatHidesTheJobsFromTheirOwnerIsRefusedWithTheRemedy() {
+        installPeer();
+        run("alter table {schema}._private_jobs owner to " + role);
+        run("alter table {schema}._private_jobs force row level security");
+
+        SchemaException refusal = assertRefused(
+                "table _private_jobs forces row level security on its owner",
+                "CREATE POLICY " + role + " ON jobs_of_peers._private_jobs TO " + role + " USING (true);");
+        run(refusal.action().replaceFirst(".*(CREATE POLICY [^;]+;).*", "$1"));
+
+        migrator().migrate();
     }
 
     @Test
