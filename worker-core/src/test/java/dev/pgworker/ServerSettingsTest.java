@@ -95,7 +95,7 @@ class ServerSettingsTest {
         JdbcClient sql = JdbcClient.create(pool);
         new SchemaMigrator(pool, schema).migrate();
         new SchemaMigrator(pool, schema).validate();
-        sql.sql("insert into jobs._private_workers values ('dead', '2020-01-01', '2020-01-01', '{}')")
+        sql.sql("insert into jobs._private_workers values ('dead', '2020-01-01', '2020-01-01', '{\"heartbeatIntervalMillis\": 1000}')")
                 .update();
         for (String task : List.of("work", "limited")) {
             sql.sql("select jobs.add_job(?, '{\"name\": \"recovered " + task + "\"}')")
@@ -103,7 +103,7 @@ class ServerSettingsTest {
                     .query()
                     .listOfRows();
         }
-        sql.sql("update jobs._private_jobs set locked_by = 'dead', locked_at = '2020-01-01', attempts = 1")
+        sql.sql("update jobs._private_jobs set locked_by = 'dead', locked_at = now() - interval '1 hour', attempts = 1")
                 .update();
         Worker worker = Worker.builder(pool)
                 .schema(schema)

@@ -7,8 +7,24 @@ import java.sql.SQLException;
 import java.util.HashSet;
 import java.util.Set;
 
-/** Looks for tables of a schema that may not be there. */
+/** What a schema has of that which all Graphile Workers share. */
 final class Catalog {
+
+    /** Functions that other Graphile Workers know too. */
+    static final Set<String> SHARED_FUNCTIONS = Set.of(
+            "add_job",
+            "add_jobs",
+            "remove_job",
+            "complete_jobs",
+            "permanently_fail_jobs",
+            "reschedule_jobs",
+            "force_unlock_workers",
+            "worker_heartbeat",
+            "worker_deregister",
+            "list_stale_workers",
+            "list_orphan_locked_workers",
+            "recover_dead_worker_jobs",
+            "delete_stale_workers");
 
     private Catalog() {}
 

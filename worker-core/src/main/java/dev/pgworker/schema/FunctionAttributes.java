@@ -67,7 +67,7 @@ final class FunctionAttributes {
         Map<Long, Function> functions = new HashMap<>();
         try (PreparedStatement statement = connection.prepareStatement(READ)) {
             statement.setString(1, schema.name());
-            statement.setArray(2, connection.createArrayOf("text", SharedFunctions.NAMES.toArray()));
+            statement.setArray(2, connection.createArrayOf("text", Catalog.SHARED_FUNCTIONS.toArray()));
             try (ResultSet row = statement.executeQuery()) {
                 while (row.next()) {
                     StringBuilder attributes = new StringBuilder(row.getString("attributes"));

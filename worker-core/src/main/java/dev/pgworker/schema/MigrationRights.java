@@ -35,7 +35,7 @@ final class MigrationRights {
                 from (select ?::pg_catalog.name as name) s
                 """;
         try (PreparedStatement statement = connection.prepareStatement(sql)) {
-            statement.setArray(1, connection.createArrayOf("text", SharedFunctions.NAMES.toArray()));
+            statement.setArray(1, connection.createArrayOf("text", Catalog.SHARED_FUNCTIONS.toArray()));
             statement.setString(2, schema.name());
             try (ResultSet row = statement.executeQuery()) {
                 row.next();

@@ -24,21 +24,6 @@ import java.util.regex.Pattern;
  */
 final class SharedFunctions {
 
-    static final Set<String> NAMES = Set.of(
-            "add_job",
-            "add_jobs",
-            "remove_job",
-            "complete_jobs",
-            "permanently_fail_jobs",
-            "reschedule_jobs",
-            "force_unlock_workers",
-            "worker_heartbeat",
-            "worker_deregister",
-            "list_stale_workers",
-            "list_orphan_locked_workers",
-            "recover_dead_worker_jobs",
-            "delete_stale_workers");
-
     /** As our migrations write it: the body stands between the two dollar signs, and ends the statement. */
     private static final Pattern DEFINITION = Pattern.compile(
             "^create or replace function \"\\$\\{schema}\"\\.(\\w+)\\s*\\(.*?\\bas \\$\\$(.*?)\\$\\$;$",
@@ -61,12 +46,12 @@ final class SharedFunctions {
             Matcher definition = DEFINITION.matcher(read(script));
             while (definition.find()) {
                 String name = definition.group(1);
-                if (NAMES.contains(name)) {
+                if (Catalog.SHARED_FUNCTIONS.contains(name)) {
                     newest.put(name, new Definition(named(definition.group()), named(definition.group(2))));
                 }
             }
         }
-        if (!newest.keySet().equals(NAMES)) {
+        if (!newest.keySet().equals(Catalog.SHARED_FUNCTIONS)) {
             throw new IllegalStateException("The migrations " + scripts + " define only " + newest.keySet());
         }
     }
@@ -97,7 +82,7 @@ final class SharedFunctions {
         Set<String> others = new TreeSet<>(newest.keySet());
         try (PreparedStatement statement = connection.prepareStatement(BODIES)) {
             statement.setString(1, schema.name());
-            statement.setArray(2, connection.createArrayOf("text", NAMES.toArray()));
+            statement.setArray(2, connection.createArrayOf("text", Catalog.SHARED_FUNCTIONS.toArray()));
             try (ResultSet row = statement.executeQuery()) {
                 while (row.next()) {
                     Definition ours = newest.get(row.getString(1));
@@ -120,7 +105,7 @@ final class SharedFunctions {
     boolean mayRestore(Connection connection) throws SQLException {
         try (PreparedStatement statement = connection.prepareStatement(OWNED)) {
             statement.setString(1, schema.name());
-            statement.setArray(2, connection.createArrayOf("text", NAMES.toArray()));
+            statement.setArray(2, connection.createArrayOf("text", Catalog.SHARED_FUNCTIONS.toArray()));
             try (ResultSet row = statement.executeQuery()) {
                 row.next();
                 return row.getBoolean(1);

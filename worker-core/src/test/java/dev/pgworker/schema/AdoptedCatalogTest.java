@@ -112,7 +112,7 @@ class AdoptedCatalogTest {
     @Test
     void whatAnAdministratorHasSetOnFunctionsStays() {
         installPeer();
-        for (String function : SharedFunctions.NAMES) {
+        for (String function : Catalog.SHARED_FUNCTIONS) {
             String changed = "{schema}." + function;
             run("alter function " + changed + " security definer parallel restricted cost 7 set work_mem = '12MB'"
                     + " set search_path = \"Strange, 'schema'\", \"$user\", {schema}, pg_temp set \"DateStyle\" = 'ISO, MDY'"

@@ -20,6 +20,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.postgresql.PGConnection;
 import org.springframework.jdbc.core.simple.JdbcClient;
@@ -117,6 +118,22 @@ class SchemaMigratorTest {
                 .isPositive();
         assertThatCode(() -> migrator().validate()).doesNotThrowAnyException();
         migrator().migrate();
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "database %s, ALTER DATABASE %s RESET session_replication_role;",
+        "role postgres in database %s, ALTER ROLE postgres IN DATABASE %s RESET session_replication_role;"
+    })
+    void aSettingWithWhichTriggersDoNotFireIsRefusedWithTheRemedy(String of, String remedy) {
+        sql.sql("alter " + of.formatted(database) + " set session_replication_role = replica")
+                .update();
+        pool.getHikariPoolMXBean().softEvictConnections();
+
+        assertThatExceptionOfType(SchemaException.class)
+                .isThrownBy(() -> migrator().migrate())
+                .satisfies(e -> assertThat(e.problem()).contains("session_replication_role = replica"))
+                .satisfies(e -> assertThat(e.action()).isEqualTo(remedy.formatted(database)));
     }
 
     @Test
