@@ -35,14 +35,12 @@ class PeerInterfaceTest {
         db.sql("select {schema}.add_job('t', queue_name => 'q')").query().listOfRows();
         db.sql("""
                 update {schema}._private_jobs
-                set locked_at = now(), locked_by = 'w', attempts = 1, updated_at = timestamptz '2020-01-01 00:00:00+00'""")
-                .update();
+                set locked_at = now(), locked_by = 'w', attempts = 1, updated_at = timestamptz '2020-01-01 00:00:00+00'""").update();
 
         db.sql("select {schema}.force_unlock_workers('{w}')").query().listOfRows();
 
         assertThat(db.sql("""
                         select count(*) from {schema}._private_jobs
-                        where locked_at is null and attempts = 1 and updated_at = timestamptz '2020-01-01 00:00:00+00'""").query(Long.class).single())
-                .isEqualTo(1);
+                        where locked_at is null and attempts = 1 and updated_at = timestamptz '2020-01-01 00:00:00+00'""").query(Long.class).single()).isEqualTo(1);
     }
 }

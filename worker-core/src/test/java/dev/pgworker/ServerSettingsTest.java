@@ -70,9 +70,9 @@ class ServerSettingsTest {
         OwnDatabase database = new OwnDatabase();
         database.create();
         String name = database.url().replaceFirst(".*/([^/?]+)(\\?.*|$)", "$1");
-        settings.forEach((setting, value) -> database.onServer(
-                        "alter database " + name + " set " + setting + " = " + value)
-                .update());
+        settings.forEach(
+                (setting, value) -> database.onServer("alter database " + name + " set " + setting + " = " + value)
+                        .update());
         Logger root = (Logger) LoggerFactory.getLogger(org.slf4j.Logger.ROOT_LOGGER_NAME);
         ListAppender<ILoggingEvent> log = new ListAppender<>();
         log.start();
@@ -95,7 +95,8 @@ class ServerSettingsTest {
         JdbcClient sql = JdbcClient.create(pool);
         new SchemaMigrator(pool, schema).migrate();
         new SchemaMigrator(pool, schema).validate();
-        sql.sql("insert into jobs._private_workers values ('dead', '2020-01-01', '2020-01-01', '{\"heartbeatIntervalMillis\": 1000}')")
+        sql.sql(
+                        "insert into jobs._private_workers values ('dead', '2020-01-01', '2020-01-01', '{\"heartbeatIntervalMillis\": 1000}')")
                 .update();
         for (String task : List.of("work", "limited")) {
             sql.sql("select jobs.add_job(?, '{\"name\": \"recovered " + task + "\"}')")
@@ -117,42 +118,78 @@ class ServerSettingsTest {
                 .task(WORK, this::handle)
                 .task(Task.of("limited", JsonNode.class), (payload, context) -> done.add("limited " + payload))
                 .limits(List.of(
-                        Limit.concurrency("per", 2, "limited").per(List.of("a", "b")), Limit.rate("all", 1000, Duration.ofSeconds(1), "limited")))
+                        Limit.concurrency("per", 2, "limited").per(List.of("a", "b")),
+                        Limit.rate("all", 1000, Duration.ofSeconds(1), "limited")))
                 .schedules(List.of(
-                        Schedule.builder("plain", Recurrence.fixedRate(Duration.ofSeconds(1), Instant.EPOCH), "work", Map.of("name", "scheduled"))
+                        Schedule.builder(
+                                        "plain",
+                                        Recurrence.fixedRate(Duration.ofSeconds(1), Instant.EPOCH),
+                                        "work",
+                                        Map.of("name", "scheduled"))
                                 .build(),
-                        Schedule.builder("keyed", Recurrence.fixedRate(Duration.ofSeconds(1), Instant.EPOCH), "work", Map.of("name", "keyed"))
+                        Schedule.builder(
+                                        "keyed",
+                                        Recurrence.fixedRate(Duration.ofSeconds(1), Instant.EPOCH),
+                                        "work",
+                                        Map.of("name", "keyed"))
                                 .spec(JobSpec.builder().jobKey("of a schedule").build())
                                 .build()))
                 .build();
         worker.start();
         try {
-            var scheduler = WorkerClient.jobScheduler(pool, schema, new PayloadCodec(new tools.jackson.databind.json.JsonMapper()));
+            var scheduler = WorkerClient.jobScheduler(
+                    pool, schema, new PayloadCodec(new tools.jackson.databind.json.JsonMapper()));
             scheduler.addJobs(List.of(
                     JobRequest.of("work", Map.of("name", "a\\'\"NULL")),
                     JobRequest.of(
                             "work",
                             Map.of("name", "b"),
-                            JobSpec.builder().queueName("q\\").runAt(Instant.now()).flags(List.of("NULL", "x\\y")).build()),
-                    JobRequest.of("work", Map.of("name", "c"), JobSpec.builder().jobKey("k").maxAttempts(3).build()),
-                    JobRequest.of("work", Map.of("name", "d"), JobSpec.builder().priority(3).build()),
+                            JobSpec.builder()
+                                    .queueName("q\\")
+                                    .runAt(Instant.now())
+                                    .flags(List.of("NULL", "x\\y"))
+                                    .build()),
+                    JobRequest.of(
+                            "work",
+                            Map.of("name", "c"),
+                            JobSpec.builder().jobKey("k").maxAttempts(3).build()),
+                    JobRequest.of(
+                            "work",
+                            Map.of("name", "d"),
+                            JobSpec.builder().priority(3).build()),
                     JobRequest.of("work", Map.of("name", "fails"))));
-            for (String payload : List.of("{}", "{\"a\": {\"b\": null}}", "{\"a\": {\"b\": \"NULL\"}}", "{\"a\": {\"b\": \"x y|\\\\\"}}")) {
-                sql.sql("select jobs.add_job('limited', ?::json)").param(payload).query().listOfRows();
+            for (String payload : List.of(
+                    "{}", "{\"a\": {\"b\": null}}", "{\"a\": {\"b\": \"NULL\"}}", "{\"a\": {\"b\": \"x y|\\\\\"}}")) {
+                sql.sql("select jobs.add_job('limited', ?::json)")
+                        .param(payload)
+                        .query()
+                        .listOfRows();
             }
             sql.sql("""
                             select jobs.add_jobs(array[('work', '{"name": "e"}', null, null, null, null, null, null),
-                              ('work', '{"name": "f"}', 'q', now(), 3, 'kk', 1, array['NULL'])]::jobs.job_spec[])""")
-                    .query()
-                    .listOfRows();
-            Awaitility.await().until(() -> done.containsAll(Set.of(
-                    "a\\'\"NULL", "b", "c", "d", "e", "f", "fails", "scheduled", "keyed", "recovered work", "limited {}",
-                    "limited {\"a\":{\"b\":null}}", "limited {\"a\":{\"b\":\"NULL\"}}", "limited {\"a\":{\"b\":\"x y|\\\\\"}}",
-                    "limited {\"name\":\"recovered limited\"}")));
+                              ('work', '{"name": "f"}', 'q', now(), 3, 'kk', 1, array['NULL'])]::jobs.job_spec[])""").query().listOfRows();
+            Awaitility.await()
+                    .until(() -> done.containsAll(Set.of(
+                            "a\\'\"NULL",
+                            "b",
+                            "c",
+                            "d",
+                            "e",
+                            "f",
+                            "fails",
+                            "scheduled",
+                            "keyed",
+                            "recovered work",
+                            "limited {}",
+                            "limited {\"a\":{\"b\":null}}",
+                            "limited {\"a\":{\"b\":\"NULL\"}}",
+                            "limited {\"a\":{\"b\":\"x y|\\\\\"}}",
+                            "limited {\"name\":\"recovered limited\"}")));
         } finally {
             worker.stop();
         }
-        assertThat(sql.sql("select distinct payload ->> 'name' from jobs.pgworker_history where outcome = 'succeeded' and result is null")
+        assertThat(sql.sql(
+                                "select distinct payload ->> 'name' from jobs.pgworker_history where outcome = 'succeeded' and result is null")
                         .query(String.class)
                         .list())
                 .containsOnly(null, "d", "recovered limited");

@@ -188,7 +188,8 @@ final class Adoption {
             try (ResultSet row = statement.executeQuery()) {
                 if (row.next()) {
                     @Nullable String last = row.getString(row.getMetaData().getColumnCount());
-                    throw new SchemaException(problem.formatted(schema.name(), row.getString(1)), action.formatted(last));
+                    throw new SchemaException(
+                            problem.formatted(schema.name(), row.getString(1)), action.formatted(last));
                 }
             }
         }

@@ -78,7 +78,8 @@ final class FunctionAttributes {
                     functions.put(
                             row.getLong("oid"),
                             new Function(
-                                    attributes.toString(), row.getBoolean("described") ? row.getString("describe") : null));
+                                    attributes.toString(),
+                                    row.getBoolean("described") ? row.getString("describe") : null));
                 }
             }
         }

@@ -35,7 +35,8 @@ class AdoptedCatalogTest {
 
     private final String url = TestPostgres.newDatabase("catalog");
     private final WorkerSchema schema = new WorkerSchema("jobs_of_peers");
-    private final String role = "role_" + url.substring(url.lastIndexOf('_') + 1).replaceAll("\\W.*", "");
+    private final String role =
+            "role_" + url.substring(url.lastIndexOf('_') + 1).replaceAll("\\W.*", "");
     private HikariDataSource pool;
     private JdbcClient sql;
 
@@ -71,19 +72,25 @@ class AdoptedCatalogTest {
         migrator().migrate();
 
         migrator().validate();
-        assertThat(value("select count(*) from {schema}.migrations where breaking = (id in (1, 3, 11, 13, 14, 16, 19))"))
+        assertThat(value(
+                        "select count(*) from {schema}.migrations where breaking = (id in (1, 3, 11, 13, 14, 16, 19))"))
                 .isEqualTo(20);
         runJobs();
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"id int primary key, ts timestamptz default now() not null", "id int primary key, breaking boolean"})
+    @ValueSource(
+            strings = {
+                "id int primary key, ts timestamptz default now() not null",
+                "id int primary key, breaking boolean"
+            })
     void anOldOneIsRefusedWithTheCommandThatUpgradesIt(String columns) {
         run("create schema {schema}");
         run("create table {schema}.migrations (" + columns + ")");
         run("insert into {schema}.migrations (id) select generate_series(1, 14)");
 
-        assertRefused("ends with id 14", "npx graphile-worker@0.16.6 --schema-only --schema jobs_of_peers --connection");
+        assertRefused(
+                "ends with id 14", "npx graphile-worker@0.16.6 --schema-only --schema jobs_of_peers --connection");
     }
 
     @ParameterizedTest
@@ -129,21 +136,25 @@ class AdoptedCatalogTest {
         assertThat(attributes()).as("adopted").isEqualTo(before);
 
         OtherVersion next = new OtherVersion();
-        for (String file : List.of("R__12_add_jobs.sql", "R__30_workers.sql", "R__31_recover.sql", "R__11_keys.sql", "R__40_administration.sql")) {
+        for (String file : List.of(
+                "R__12_add_jobs.sql",
+                "R__30_workers.sql",
+                "R__31_recover.sql",
+                "R__11_keys.sql",
+                "R__40_administration.sql")) {
             next.with(file, "returns", "  returns");
         }
         new SchemaMigrator(pool, schema, PeerIndexes.AUTO, next.write()).migrate();
         assertThat(attributes()).as("upgraded").isEqualTo(before);
 
         migrator().migrate();
-        run("create or replace function {schema}.worker_deregister(worker_id text) returns void language sql as 'select'");
+        run(
+                "create or replace function {schema}.worker_deregister(worker_id text) returns void language sql as 'select'");
         run("alter function {schema}.worker_deregister(text) security definer cost 3");
         migrator().migrate();
         assertThat(value("""
                         select count(*) from pg_proc where proname = 'worker_deregister' and prosecdef and procost = 3
-                          and proconfig = '{"search_path=pg_catalog, pg_temp"}' and prosrc like '%pgworker_batches%'"""))
-                .as("restored")
-                .isEqualTo(1);
+                          and proconfig = '{"search_path=pg_catalog, pg_temp"}' and prosrc like '%pgworker_batches%'""")).as("restored").isEqualTo(1);
     }
 
     @Test
@@ -179,8 +190,9 @@ class AdoptedCatalogTest {
 
         asRole("select {schema}.add_job('t', job_key => 'k', queue_name => 'q', flags => '{f}')");
         asRole("select {schema}.add_job('t', job_key => 'k', job_key_mode => 'preserve_run_at')");
-        asRole("select {schema}.add_jobs(array[('t', '{}', 'q', null, null, 'k', null, '{f}'), ('t', '{}', null, null, null, null, 3, null)]"
-                + "::{schema}.job_spec[])");
+        asRole(
+                "select {schema}.add_jobs(array[('t', '{}', 'q', null, null, 'k', null, '{f}'), ('t', '{}', null, null, null, null, 3, null)]"
+                        + "::{schema}.job_spec[])");
         runJobs();
     }
 
@@ -189,7 +201,9 @@ class AdoptedCatalogTest {
         installPeer();
         run("drop function {schema}.complete_jobs(bigint[])");
         run("create function {schema}.complete_jobs(ids bigint[]) returns int language sql as 'select 1'");
-        assertRefused("function jobs_of_peers.complete_jobs(ids bigint[])", "DROP FUNCTION jobs_of_peers.complete_jobs(ids bigint[]);");
+        assertRefused(
+                "function jobs_of_peers.complete_jobs(ids bigint[])",
+                "DROP FUNCTION jobs_of_peers.complete_jobs(ids bigint[]);");
     }
 
     @Test
@@ -197,7 +211,8 @@ class AdoptedCatalogTest {
         installPeer();
         run("alter function {schema}.add_job owner to postgres");
         run("grant create, usage on schema {schema} to " + role);
-        for (String relation : sql.sql("select relname from pg_class where relnamespace = 'jobs_of_peers'::regnamespace and relkind in ('r', 'v')")
+        for (String relation : sql.sql(
+                        "select relname from pg_class where relnamespace = 'jobs_of_peers'::regnamespace and relkind in ('r', 'v')")
                 .query(String.class)
                 .list()) {
             run("alter table {schema}." + relation + " owner to " + role);
@@ -205,7 +220,8 @@ class AdoptedCatalogTest {
         try (HikariDataSource own = new HikariDataSource(withRole())) {
             assertThatThrownBy(() -> new SchemaMigrator(own, schema).migrate())
                     .isInstanceOfSatisfying(SchemaException.class, e -> {
-                        assertThat(e.problem()).contains("tables or functions of it belong to postgres and not to user");
+                        assertThat(e.problem())
+                                .contains("tables or functions of it belong to postgres and not to user");
                         assertThat(e.action()).contains("GRANT postgres TO \"" + role + "\"");
                     });
         }
@@ -231,8 +247,10 @@ class AdoptedCatalogTest {
                   return coalesce(new, old);
                 end $$""");
         for (String table : List.of("_private_jobs", "_private_job_queues", "_private_tasks")) {
-            run("create trigger note before insert or update or delete on {schema}." + table + " for each row execute function audit.note()");
-            run("alter table {schema}." + table + " add column tenant text not null default 'none', add column gone int");
+            run("create trigger note before insert or update or delete on {schema}." + table
+                    + " for each row execute function audit.note()");
+            run("alter table {schema}." + table
+                    + " add column tenant text not null default 'none', add column gone int");
             run("alter table {schema}." + table + " drop column gone");
             run("create index on {schema}." + table + " (tenant)");
             run("create policy mine on {schema}." + table + " for select to " + role + " using (tenant = 'none')");
@@ -268,9 +286,7 @@ class AdoptedCatalogTest {
                           union all
                           select p::text from pg_policies p
                           union all
-                          select indexdef from pg_indexes where schemaname = 'jobs_of_peers' and indexname like '%tenant%') d(text)""")
-                .query(String.class)
-                .single();
+                          select indexdef from pg_indexes where schemaname = 'jobs_of_peers' and indexname like '%tenant%') d(text)""").query(String.class).single();
     }
 
     @Test
@@ -339,15 +355,15 @@ class AdoptedCatalogTest {
                           select p.oid::regprocedure || p.prosrc from pg_proc p where p.pronamespace = 'jobs_of_peers'::regnamespace
                           union all
                           select c.relname || a.attname from pg_class c join pg_attribute a on a.attrelid = c.oid
-                          where c.relnamespace = 'jobs_of_peers'::regnamespace) o(text)""")
-                .query(String.class)
-                .single();
+                          where c.relnamespace = 'jobs_of_peers'::regnamespace) o(text)""").query(String.class).single();
     }
 
     /** Adds jobs in each way, has some fail, and changes some as an administrator does. */
     private void runJobs() {
-        run("select count({schema}.add_job('t', '{}', queue_name => 'lane' || n % 3, job_key => 'k' || n)) from generate_series(1, 20) n");
-        run("select {schema}.add_jobs(array[('t', '{}', 'q', null, null, 'b', null, '{f}'), ('t', '{}', null, null, null, null, 3, null)]::{schema}.job_spec[])");
+        run(
+                "select count({schema}.add_job('t', '{}', queue_name => 'lane' || n % 3, job_key => 'k' || n)) from generate_series(1, 20) n");
+        run(
+                "select {schema}.add_jobs(array[('t', '{}', 'q', null, null, 'b', null, '{f}'), ('t', '{}', null, null, null, null, 3, null)]::{schema}.job_spec[])");
         run("select {schema}.remove_job('k1')");
         run("select {schema}.permanently_fail_jobs(array(select id from {schema}.jobs where key in ('k2', 'k3')))");
         run("select {schema}.reschedule_jobs(array(select id from {schema}.jobs where key = 'k2'), attempts => 0)");
@@ -361,7 +377,8 @@ class AdoptedCatalogTest {
         worker.start();
         try {
             Awaitility.await().until(() -> value("select count(*) from {schema}.jobs where attempts = 0") == 0);
-            Awaitility.await().until(() -> value("select count(*) from {schema}.jobs where locked_at is not null") == 0);
+            Awaitility.await()
+                    .until(() -> value("select count(*) from {schema}.jobs where locked_at is not null") == 0);
             run("select {schema}.reschedule_jobs(array(select id from {schema}.jobs), run_at => now())");
             Awaitility.await().until(() -> value("select count(*) from {schema}.jobs") == 0);
         } finally {

@@ -18,13 +18,17 @@ class MigrationTextTest {
     private static final Pattern TOKEN =
             Pattern.compile("--[^\n]*|\"[^\"]*\"|[eE]'(?:[^'\\\\]|\\\\.|'')*'|(?<plain>'(?:[^']|'')*')");
 
-    private static final Pattern EQUALS_NULL = Pattern.compile("(?i)\\b(?:when|where|and|or|on|if) [\\w.]+ (?:=|<>) null\\b");
+    private static final Pattern EQUALS_NULL =
+            Pattern.compile("(?i)\\b(?:when|where|and|or|on|if) [\\w.]+ (?:=|<>) null\\b");
 
     /** It would mean something else where standard_conforming_strings is off, and be warned of. */
     @Test
     void noPlainLiteralHasABackslash() throws IOException {
         for (Path file : files()) {
-            assertThat(TOKEN.matcher(Files.readString(file)).results().map(token -> token.group(1)).filter(plain -> plain != null && plain.contains("\\")))
+            assertThat(TOKEN.matcher(Files.readString(file))
+                            .results()
+                            .map(token -> token.group(1))
+                            .filter(plain -> plain != null && plain.contains("\\")))
                     .as(file.toString())
                     .isEmpty();
         }

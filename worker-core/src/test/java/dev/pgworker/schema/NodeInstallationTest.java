@@ -100,8 +100,9 @@ class NodeInstallationTest {
     }
 
     private void addJobs() {
-        sql.sql(schema.in(
-                        "select count({schema}.add_job('t', '{}', queue_name => 'q' || n % 7, job_key => 'k' || n)) from generate_series(1, 1000) n"))
+        sql.sql(
+                        schema.in(
+                                "select count({schema}.add_job('t', '{}', queue_name => 'q' || n % 7, job_key => 'k' || n)) from generate_series(1, 1000) n"))
                 .query()
                 .singleRow();
     }

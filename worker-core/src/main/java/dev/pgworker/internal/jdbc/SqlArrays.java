@@ -57,15 +57,14 @@ public final class SqlArrays {
             Connection connection, String type, List<T> elements, Function<T, @Nullable Object> value)
             throws SQLException {
         int length = elements.size();
-        @Nullable Object[] values =
-                switch (type) {
-                    case "text" -> new @Nullable String[length];
-                    case "int4" -> new @Nullable Integer[length];
-                    case "int8" -> new @Nullable Long[length];
-                    case "float8" -> new @Nullable Double[length];
-                    case "bool" -> new @Nullable Boolean[length];
-                    default -> throw new IllegalArgumentException("type: " + type);
-                };
+        @Nullable Object[] values = switch (type) {
+            case "text" -> new @Nullable String[length];
+            case "int4" -> new @Nullable Integer[length];
+            case "int8" -> new @Nullable Long[length];
+            case "float8" -> new @Nullable Double[length];
+            case "bool" -> new @Nullable Boolean[length];
+            default -> throw new IllegalArgumentException("type: " + type);
+        };
         for (int i = 0; i < length; i++) {
             values[i] = value.apply(elements.get(i));
         }
