@@ -1,7 +1,6 @@
 package dev.pgworker;
 
 import java.sql.Connection;
-import java.sql.PreparedStatement;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
@@ -273,10 +272,9 @@ class LimitsTest {
         log.start();
         logger.addAppender(log);
         try (Connection stranger = db.dataSource().getConnection();
-                PreparedStatement lock = stranger.prepareStatement("select pg_advisory_lock(hashtextextended(?, 0))");
-                PreparedStatement unlock = stranger.prepareStatement("select pg_advisory_unlock_all()")) {
-            lock.setString(1, "pgworker_limits " + db.schema().name());
-            lock.execute();
+                Statement lock = stranger.createStatement()) {
+            stranger.setAutoCommit(false);
+            lock.execute(db.schema().in("select from {schema}.pgworker_limit_state where name = 'gates' for update"));
             add(MAIL, 1, new Mail("a", 0));
 
             Awaitility.await()
@@ -288,10 +286,10 @@ class LimitsTest {
                     .asString()
                     .contains("pg_blocking_pids");
             WorkerStatus status = Objects.requireNonNull(worker.status());
-            assertThat(status.heldUp()).singleElement().asString().contains("advisory lock of limits");
+            assertThat(status.heldUp()).singleElement().asString().contains("lock of limits");
             assertThat(status.stall()).isNull();
 
-            unlock.execute();
+            stranger.rollback();
             awaitAllDone();
             assertThat(Objects.requireNonNull(worker.status()).heldUp()).isEmpty();
         } finally {

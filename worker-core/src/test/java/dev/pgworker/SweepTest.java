@@ -387,8 +387,13 @@ class SweepTest {
         try (var connection = db.dataSource().getConnection()) {
             connection.setAutoCommit(false);
             try (var statement = connection.createStatement()) {
-                // The keys of the Rust worker: "GWRS" and "SWEP".
-                statement.execute("select pg_try_advisory_xact_lock(x'47575253'::int, x'53574550'::int)");
+                statement.execute(db.schema().in("select {schema}.pgworker_sweeps_alone()"));
+                assertThat(connection
+                                .createStatement()
+                                .executeQuery("select from pg_locks where locktype = 'advisory' and objid = x'53574550'::int")
+                                .next())
+                        .as("The lock of Rust workers: \"GWRS\" and \"SWEP\"")
+                        .isTrue();
                 assertThat(db.admin().sweep(SweepOptions.DEFAULT)).isEqualTo(new SweepResult(false, List.of(), 0));
             }
             connection.rollback();

@@ -11,8 +11,8 @@ import org.jspecify.annotations.Nullable;
 import dev.pgworker.internal.failure.DatabaseContact;
 
 /**
- * Runs statements in transactions of their own, whatever the pool's auto-commit default is. A connection on which one fails
- * goes back as it was, or broken if that cannot be.
+ * Runs statements in transactions of their own, whatever the pool's auto-commit default is; those of workers are READ COMMITTED,
+ * whatever the role's or the pool's isolation level is. A connection on which one fails goes back as it was, or broken if that cannot be.
  */
 public final class Connections {
 
@@ -28,19 +28,38 @@ public final class Connections {
      */
     public static <T extends @Nullable Object> T call(DataSource dataSource, String sql, StatementCall<T> call)
             throws SQLException {
-        return StaleConnections.replacing(dataSource, connection -> {
+        return StaleConnections.replacing(dataSource, connection -> call(connection, sql, call));
+    }
+
+    private static <T extends @Nullable Object> T call(Connection connection, String sql, StatementCall<T> call)
+            throws SQLException {
+        return readingCommitted(connection, () -> {
             try (PreparedStatement statement = connection.prepareStatement(sql)) {
-                T result = call.on(connection, statement);
-                if (!connection.getAutoCommit()) {
-                    connection.commit();
-                }
-                DatabaseContact.made();
-                return result;
-            } catch (Throwable e) {
-                restore(connection, e);
-                throw e;
+                return call.on(connection, statement);
             }
         });
+    }
+
+    /**
+     * Runs one statement on a connection that is in no transaction, READ COMMITTED, and commits it. Takes one round trip where the
+     * connection is in auto-commit mode and its transactions begin at that level.
+     */
+    public static <T extends @Nullable Object> T readingCommitted(Connection connection, SqlWork<T> work)
+            throws SQLException {
+        if (!connection.getAutoCommit() || !ReadCommitted.isUsual(connection)) {
+            return inTransaction(connection, () -> {
+                ReadCommitted.begin(connection);
+                return work.run();
+            });
+        }
+        try {
+            T result = work.run();
+            DatabaseContact.made();
+            return result;
+        } catch (SQLException | RuntimeException | Error e) {
+            restore(connection, e);
+            throw e;
+        }
     }
 
     /** Ends what a failure has left of a transaction; where that is impossible nobody may use the connection again. */
@@ -64,19 +83,38 @@ public final class Connections {
      */
     public static <T extends @Nullable Object> T call(
             DataSource dataSource, String sql, Duration answerLimit, StatementCall<T> call) throws SQLException {
-        return call(
+        return StaleConnections.replacing(
                 dataSource,
-                sql,
-                (connection, statement) -> NetworkTimeout.limiting(connection, answerLimit, () -> {
-                    if (answerLimit.compareTo(SHORTEST_CANCELLED) >= 0) {
-                        statement.setQueryTimeout((int) answerLimit.toSeconds() - 1);
-                    }
-                    return call.on(connection, statement);
-                }));
+                connection -> NetworkTimeout.limiting(
+                        connection,
+                        answerLimit,
+                        () -> call(connection, sql, (same, statement) -> {
+                            if (answerLimit.compareTo(SHORTEST_CANCELLED) >= 0) {
+                                statement.setQueryTimeout((int) answerLimit.toSeconds() - 1);
+                            }
+                            return call.on(same, statement);
+                        })));
+    }
+
+    /**
+     * Runs several statements in one transaction, READ COMMITTED, on a connection from the pool. As {@link #call(DataSource, String,
+     * Duration, StatementCall)}, it gives up when the server sends nothing for so long.
+     */
+    public static <T> T transact(DataSource dataSource, Duration answerLimit, StaleConnections.Work<T> work)
+            throws SQLException {
+        return StaleConnections.replacing(
+                dataSource,
+                connection -> NetworkTimeout.limiting(
+                        connection,
+                        answerLimit,
+                        () -> inTransaction(connection, () -> {
+                            ReadCommitted.begin(connection);
+                            return work.on(connection);
+                        })));
     }
 
     /** Runs several statements on a connection that is in no transaction, commits them, and leaves it as it was. */
-    public static <T> T inTransaction(Connection connection, SqlWork<T> work) throws SQLException {
+    public static <T extends @Nullable Object> T inTransaction(Connection connection, SqlWork<T> work) throws SQLException {
         boolean autoCommit = connection.getAutoCommit();
         if (autoCommit) {
             connection.setAutoCommit(false);

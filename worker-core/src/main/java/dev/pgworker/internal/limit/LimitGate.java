@@ -58,7 +58,7 @@ public final class LimitGate extends BackgroundService {
     private static final long HELD_UP_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
 
     private static final String HELD =
-            "other sessions hold the advisory lock of limits, or lock their tables. pg_locks and pg_blocking_pids show which:"
+            "other sessions hold the lock of limits, a row of pgworker_limit_state, or lock their tables. pg_locks and pg_blocking_pids show which:"
                     + " end it if it is the same one all the time; if gates of other workers take turns, the server has too"
                     + " much to do";
 

@@ -115,7 +115,7 @@ public final class Sweep extends PeriodicService {
         } else if (time - turnedAwaySince - TURNED_AWAY.toNanos() >= 0) {
             log.warn(
                     "This worker has not been able to look for dead workers for {} minutes: another session holds the lock for"
-                            + " sweeps; its pid is in pg_locks (locktype advisory, classid 1196905043, objid 1398228304)",
+                            + " sweeps; its pid is in pg_locks (relation _private_workers, mode ShareUpdateExclusiveLock)",
                     Duration.ofNanos(time - turnedAwaySince).toMinutes());
             turnedAwaySince = time;
         }

@@ -17,7 +17,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 import org.postgresql.PGConnection;
 
-import dev.pgworker.internal.failure.DatabaseContact;
+import dev.pgworker.internal.jdbc.Connections;
 import dev.pgworker.internal.jdbc.NetworkTimeout;
 import dev.pgworker.internal.jdbc.SqlArrays;
 import dev.pgworker.internal.jdbc.SqlRows;
@@ -118,13 +118,14 @@ public final class ClaimStore {
      * @param connection in auto-commit mode and in no transaction; it is broken where the server does not answer
      */
     public Claimed claimIds(Connection connection, ClaimRequest request, Collection<Long> jobIds) throws SQLException {
-        return NetworkTimeout.limiting(connection, LIMIT_OF_ANNOUNCED, () -> {
-            try (PreparedStatement statement = connection.prepareStatement(sql.in(CLAIM_IDS))) {
-                Claimed claimed = claimIds(statement, request, jobIds);
-                DatabaseContact.made();
-                return claimed;
-            }
-        });
+        return NetworkTimeout.limiting(
+                connection,
+                LIMIT_OF_ANNOUNCED,
+                () -> Connections.readingCommitted(connection, () -> {
+                    try (PreparedStatement statement = connection.prepareStatement(sql.in(CLAIM_IDS))) {
+                        return claimIds(statement, request, jobIds);
+                    }
+                }));
     }
 
     private Claimed claimIds(PreparedStatement statement, ClaimRequest request, Collection<Long> jobIds)

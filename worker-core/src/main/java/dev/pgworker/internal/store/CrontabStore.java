@@ -19,7 +19,6 @@ import org.jspecify.annotations.Nullable;
 
 import dev.pgworker.internal.failure.DatabaseFailure;
 import dev.pgworker.internal.jdbc.Connections;
-import dev.pgworker.internal.jdbc.NetworkTimeout;
 import dev.pgworker.internal.jdbc.SqlArrays;
 import dev.pgworker.internal.jdbc.StaleConnections;
 import dev.pgworker.internal.jdbc.Timestamps;
@@ -269,18 +268,13 @@ public final class CrontabStore {
 
     /** Works in a transaction of its own, in which no statement waits longer than that for a lock. */
     private <T> T limitingLocks(Duration lockLimit, StaleConnections.Work<T> work) throws SQLException {
-        return StaleConnections.replacing(
-                dataSource,
-                connection -> NetworkTimeout.limiting(
-                        connection,
-                        ANSWER_LIMIT,
-                        () -> Connections.inTransaction(connection, () -> {
-                            try (PreparedStatement limit = connection.prepareStatement(LIMIT_LOCKS)) {
-                                limit.setString(1, lockLimit.toMillis() + "ms");
-                                limit.execute();
-                            }
-                            return work.on(connection);
-                        })));
+        return Connections.transact(dataSource, ANSWER_LIMIT, connection -> {
+            try (PreparedStatement limit = connection.prepareStatement(LIMIT_LOCKS)) {
+                limit.setString(1, lockLimit.toMillis() + "ms");
+                limit.execute();
+            }
+            return work.on(connection);
+        });
     }
 
     private static boolean isAfterLast(Execution execution, @Nullable Known known) {

@@ -1,8 +1,6 @@
 package dev.pgworker.internal.store;
 
 import java.sql.Array;
-import java.sql.Connection;
-import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.time.Duration;
@@ -30,14 +28,9 @@ public final class LimitStore {
     /** How long the server may take for one statement. */
     private static final Duration ANSWER_LIMIT = Duration.ofSeconds(30);
 
-    private static final String WRONG_ISOLATION = "25001";
-
     private final DataSource dataSource;
     private final WorkerSchema schema;
     private final String workerId;
-
-    /** Set once the server has said that transactions begin with another level. */
-    private volatile boolean setsIsolation;
 
     /** Creates a store for one worker. */
     public LimitStore(DataSource dataSource, WorkerSchema schema, String workerId) {
@@ -283,40 +276,7 @@ public final class LimitStore {
         });
     }
 
-    /** Limits are exact at READ COMMITTED only; the database may have another level for everybody. */
     private <T> T call(String sql, StatementCall<T> call) throws SQLException {
-        // Another thread may learn it meanwhile.
-        boolean sets = setsIsolation;
-        try {
-            return Connections.call(
-                    dataSource,
-                    schema.in(sql),
-                    ANSWER_LIMIT,
-                    (connection, statement) ->
-                            sets ? isolated(connection, statement, call) : call.on(connection, statement));
-        } catch (SQLException e) {
-            if (sets || !WRONG_ISOLATION.equals(e.getSQLState())) {
-                throw e;
-            }
-            setsIsolation = true;
-            return call(sql, call);
-        }
-    }
-
-    private static <T> T isolated(Connection connection, PreparedStatement statement, StatementCall<T> call)
-            throws SQLException {
-        int usual = connection.getTransactionIsolation();
-        if (!connection.getAutoCommit()) {
-            connection.rollback();
-        }
-        connection.setTransactionIsolation(Connection.TRANSACTION_READ_COMMITTED);
-        try {
-            return call.on(connection, statement);
-        } finally {
-            if (!connection.getAutoCommit()) {
-                connection.commit();
-            }
-            connection.setTransactionIsolation(usual);
-        }
+        return Connections.call(dataSource, schema.in(sql), ANSWER_LIMIT, call);
     }
 }

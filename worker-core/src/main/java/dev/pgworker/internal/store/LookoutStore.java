@@ -7,6 +7,7 @@ import java.sql.Statement;
 import java.util.EnumSet;
 import java.util.Set;
 
+import dev.pgworker.internal.jdbc.Connections;
 import dev.pgworker.schema.WorkerSchema;
 
 /**
@@ -40,17 +41,19 @@ public record LookoutStore(WorkerSchema schema) {
      * @param connection in auto-commit mode and in no transaction
      */
     public Set<Subject> none(Connection connection) throws SQLException {
-        // Not prepared: where a pooler gives the server's session to others, it would not be there the next time.
-        try (Statement statement = connection.createStatement();
-                ResultSet row = statement.executeQuery(schema.in(LOOK_OUT))) {
-            row.next();
-            Set<Subject> none = EnumSet.noneOf(Subject.class);
-            for (Subject subject : Subject.values()) {
-                if (!row.getBoolean(subject.column)) {
-                    none.add(subject);
+        return Connections.readingCommitted(connection, () -> {
+            // Not prepared: where a pooler gives the server's session to others, it would not be there the next time.
+            try (Statement statement = connection.createStatement();
+                    ResultSet row = statement.executeQuery(schema.in(LOOK_OUT))) {
+                row.next();
+                Set<Subject> none = EnumSet.noneOf(Subject.class);
+                for (Subject subject : Subject.values()) {
+                    if (!row.getBoolean(subject.column)) {
+                        none.add(subject);
+                    }
                 }
+                return none;
             }
-            return none;
-        }
+        });
     }
 }

@@ -22,7 +22,6 @@ import javax.sql.DataSource;
 import org.jspecify.annotations.Nullable;
 
 import dev.pgworker.internal.jdbc.Connections;
-import dev.pgworker.internal.jdbc.NetworkTimeout;
 import dev.pgworker.internal.jdbc.SqlArrays;
 import dev.pgworker.internal.jdbc.StaleConnections;
 import dev.pgworker.internal.jdbc.Timestamps;
@@ -227,19 +226,14 @@ public final class ScheduleStore {
 
     /** Works in a transaction of its own, in which no statement waits longer than that for a lock. */
     private <T> T limitingLocks(Duration lockLimit, StaleConnections.Work<T> work) throws SQLException {
-        return StaleConnections.replacing(
-                dataSource,
-                connection -> NetworkTimeout.limiting(
-                        connection,
-                        ANSWER_LIMIT,
-                        () -> Connections.inTransaction(connection, () -> {
-                            try (PreparedStatement limit = connection.prepareStatement(LIMIT_LOCKS)) {
-                                limit.setString(1, lockLimit.toMillis() + "ms");
-                                limit.setString(2, IDLE_LIMIT.toMillis() + "ms");
-                                limit.execute();
-                            }
-                            return work.on(connection);
-                        })));
+        return Connections.transact(dataSource, ANSWER_LIMIT, connection -> {
+            try (PreparedStatement limit = connection.prepareStatement(LIMIT_LOCKS)) {
+                limit.setString(1, lockLimit.toMillis() + "ms");
+                limit.setString(2, IDLE_LIMIT.toMillis() + "ms");
+                limit.execute();
+            }
+            return work.on(connection);
+        });
     }
 
     private static void read(PreparedStatement statement, List<ScheduleRow> into) throws SQLException {

@@ -23,7 +23,6 @@ import org.slf4j.LoggerFactory;
 
 import dev.pgworker.event.RecoveryOutcome;
 import dev.pgworker.internal.jdbc.Connections;
-import dev.pgworker.internal.jdbc.NetworkTimeout;
 import dev.pgworker.internal.jdbc.SqlArrays;
 import dev.pgworker.internal.jdbc.Timestamps;
 import dev.pgworker.job.DeadWorker;
@@ -35,8 +34,8 @@ import dev.pgworker.task.JobRecoveryHandler;
 import dev.pgworker.task.RecoveryDecision;
 
 /**
- * Finds dead workers and takes their jobs and queues from them, in one transaction under the advisory lock that sweeps of
- * Rust workers take, too.
+ * Finds dead workers and takes their jobs and queues from them, in one transaction during which no other worker of the schema
+ * sweeps.
  *
  * <p>Handlers are asked within the transaction but before it locks the row of a job, so that they may do with jobs
  * whatever they like. Meanwhile it locks the dead workers' registrations alone. Plain JDBC, for the reason that the package
@@ -172,15 +171,10 @@ public final class SweepStore {
      * @param workerId who sweeps
      */
     public Result sweep(Request request, String workerId) throws SQLException {
-        try (Connection connection = dataSource.getConnection()) {
-            return NetworkTimeout.limiting(
-                    connection,
-                    ANSWER_LIMIT,
-                    () -> Connections.inTransaction(connection, () -> {
-                        limitTimes(connection);
-                        return sweep(connection, request, workerId);
-                    }));
-        }
+        return Connections.transact(dataSource, ANSWER_LIMIT, connection -> {
+            limitTimes(connection);
+            return sweep(connection, request, workerId);
+        });
     }
 
     private static final String LIMIT_TIMES = """
@@ -211,13 +205,12 @@ public final class SweepStore {
         return new Result(true, dead, recovered, found.anyNew || !recovered.isEmpty());
     }
 
-    // The numbers are the Rust worker's.
     private static final String LOCK = """
-            select pg_catalog.pg_try_advisory_xact_lock(1196905043, 1398228304)
+            select {schema}.pgworker_sweeps_alone()
             """;
 
     private boolean lock(Connection connection) throws SQLException {
-        try (PreparedStatement statement = connection.prepareStatement(LOCK);
+        try (PreparedStatement statement = connection.prepareStatement(schema.in(LOCK));
                 ResultSet row = statement.executeQuery()) {
             row.next();
             return row.getBoolean(1);

@@ -15,14 +15,17 @@ import dev.pgworker.internal.store.MigrationStore;
 
 /**
  * Looks into the ledger on {@code worker-migrations} when somebody announces a migration. Whoever may connect to the database can
- * announce any, and migrations of other schemas are announced alike, so that nothing but the ledger is believed. However many
- * announcements come, there is one look in ten seconds.
+ * announce any, and migrations of other schemas are announced alike, so that nothing but the ledger is believed. Ten
+ * looks may follow each other at once, for there is one at each connection of the listener, too; however many announcements come, there
+ * is one look a second afterwards.
  */
 public final class MigrationWatch extends PeriodicService {
 
     private static final Logger log = LoggerFactory.getLogger(MigrationWatch.class);
 
-    private static final Duration USUAL_INTERVAL = Duration.ofSeconds(10);
+    private static final Duration USUAL_INTERVAL = Duration.ofSeconds(1);
+
+    private static final int MOST_AT_ONCE = 10;
 
     /** The newest id that is known not to matter. */
     private static final int NEWEST_KNOWN = 22;
@@ -37,7 +40,9 @@ public final class MigrationWatch extends PeriodicService {
     // Owned by the thread.
     private int newest = NEWEST_KNOWN;
     private boolean toldBreaking;
-    private long nextLookAt = System.nanoTime();
+
+    /** The looks so far, an interval each, have taken the time until then. */
+    private long spentUntil = System.nanoTime();
 
     /**
      * Creates a watch.
@@ -73,20 +78,20 @@ public final class MigrationWatch extends PeriodicService {
 
     @Override
     protected Duration work() throws SQLException {
-        long rest = nextLookAt - System.nanoTime();
+        long ahead = Math.max(0, spentUntil - System.nanoTime());
+        long rest = ahead - (MOST_AT_ONCE - 1) * interval.toNanos();
         if (rest > 0 && announced.get()) {
             return Duration.ofNanos(rest);
         } else if (!announced.getAndSet(false)) {
             return UNTIL_WOKEN;
         }
-        long lookedAt = System.nanoTime();
         try {
             look();
         } catch (SQLException | RuntimeException | Error e) {
             announced.set(true);
             throw e;
         }
-        nextLookAt = lookedAt + interval.toNanos();
+        spentUntil = System.nanoTime() + ahead + interval.toNanos();
         return UNTIL_WOKEN;
     }
 

@@ -42,6 +42,24 @@ comment on function "${schema}".pgworker_thresholds(jsonb, interval, interval, i
   'everybody.';
 revoke execute on function "${schema}".pgworker_thresholds(jsonb, interval, interval, int) from public;
 
+-- Heartbeats do not wait for this lock, a vacuum of the table does, and this waits for one. The advisory lock is that of Rust workers, which
+-- do not sweep while they cannot have it. Whoever has it already is not waited for: anybody may take it, and the rows that a sweep changes are locked.
+create or replace function "${schema}".pgworker_sweeps_alone() returns boolean
+language plpgsql volatile
+set lock_timeout = '100ms'
+set search_path = pg_catalog, pg_temp as $$
+begin
+  lock table "${schema}"._private_workers in share update exclusive mode;
+  perform pg_try_advisory_xact_lock(1196905043, 1398228304);
+  return true;
+exception when lock_not_available then
+  return false;
+end
+$$;
+comment on function "${schema}".pgworker_sweeps_alone() is
+  'Keeps other sweeps away until the transaction ends; returns false if there is one already.';
+revoke execute on function "${schema}".pgworker_sweeps_alone() from public;
+
 -- Reads the jobs once, and only if a worker is stale, or for orphans. Registrations stay locked until the transaction ends, so that a
 -- worker that comes back meanwhile learns in its heartbeat what became of it. The text of list_orphan_locked_workers may be that of
 -- a Rust worker, which takes Node.js workers for orphans.

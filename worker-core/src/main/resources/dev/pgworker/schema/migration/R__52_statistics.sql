@@ -215,10 +215,14 @@ begin
   if exists (
     select from "${schema}".pgworker_samples s
     where s.taken_at > clock_timestamp() - interval_before and s.taken_at < clock_timestamp() + interval '1 minute')
-    or not pg_try_advisory_xact_lock(hashtextextended('pgworker_sample ${schema}', 0))
   then
     return false;
   end if;
+  begin
+    lock table "${schema}".pgworker_samples in exclusive mode nowait;
+  exception when lock_not_available then
+    return false;
+  end;
   if exists (
     select from "${schema}".pgworker_samples s
     where s.taken_at > clock_timestamp() - interval_before and s.taken_at < clock_timestamp() + interval '1 minute')

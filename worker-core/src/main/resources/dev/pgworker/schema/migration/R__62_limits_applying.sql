@@ -74,7 +74,7 @@ language plpgsql volatile
 set lock_timeout = '1s'
 set search_path = pg_catalog, pg_temp as $$
 begin
-  perform pg_advisory_xact_lock(hashtextextended('pgworker_limits ${schema}', 0));
+  perform from "${schema}".pgworker_limit_state s where s.name = 'gates' for update;
   update "${schema}".pgworker_limit_buckets b set holders = '{}', since = '{}', unstarted = 0
     where b.limit_id = the_limit and (b.holders <> '{}' or b.unstarted <> 0);
 end
@@ -133,7 +133,7 @@ begin
     where j.task_id = any(concerned) and (j.locked_at is not null or j.attempts < j.max_attempts)
       and (j.locked_at is null or j.locked_at <> '9999-01-01 00:00:00+00'));
   if running = '{}' then return freed.missed; end if;
-  perform pg_advisory_xact_lock(hashtextextended('pgworker_limits ${schema}', 0));
+  perform from "${schema}".pgworker_limit_state s where s.name = 'gates' for update;
   for run in
     select u.limit_id, u.value, array_agg(distinct g.id) as ids
     from unnest(running) g(id)
@@ -189,7 +189,7 @@ language plpgsql volatile
 set lock_timeout = '1s'
 set search_path = pg_catalog, pg_temp as $$
 begin
-  perform pg_advisory_xact_lock(hashtextextended('pgworker_limits ${schema}', 0));
+  perform from "${schema}".pgworker_limit_state s where s.name = 'gates' for update;
   delete from "${schema}".pgworker_limit_lanes n
     where n.lane in (
         select t.lane from "${schema}".pgworker_limit_turns t
@@ -239,7 +239,9 @@ begin
     perform "${schema}".pgworker_wrong('most', 'must be between 1 and 100000', most::text);
   elsif current_setting('transaction_isolation') <> 'read committed' then
     raise exception 'Limits are applied at the isolation level read committed only' using errcode = '25001';
-  elsif not pg_try_advisory_xact_lock(hashtextextended('pgworker_apply_limits ${schema}', 0)) then
+  end if;
+  perform from "${schema}".pgworker_limit_state s where s.name = 'applying' for update skip locked;
+  if not found then
     return;
   end if;
   done := false;

@@ -279,7 +279,8 @@ declare
   found_run_ats timestamptz[] := '{}';
   found_ids bigint[] := '{}';
 begin
-  if not pg_try_advisory_xact_lock(hashtextextended('pgworker_limit_floors ${schema}', 0)) then
+  perform from "${schema}".pgworker_limit_state s where s.name = 'floors' for update skip locked;
+  if not found then
     return;
   end if;
   for one in
@@ -301,7 +302,7 @@ begin
   if lanes = '{}' then
     return;
   end if;
-  perform pg_advisory_xact_lock(hashtextextended('pgworker_limits ${schema}', 0));
+  perform from "${schema}".pgworker_limit_state s where s.name = 'gates' for update;
   update "${schema}".pgworker_limit_lanes k set
       floor_priority = case when f.took <= 0.001 then null when f.below then f.level else k.floor_priority end,
       floor_run_at = case when f.took <= 0.001 then null when f.below then f.run_at else k.floor_run_at end,

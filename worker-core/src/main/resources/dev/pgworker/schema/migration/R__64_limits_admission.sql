@@ -274,7 +274,7 @@ begin
     perform "${schema}".pgworker_wrong('most', 'must be between 1 and 100000', most::text);
   end if;
   admitted := 0;
-  perform pg_advisory_xact_lock(hashtextextended('pgworker_limits ${schema}', 0));
+  perform from "${schema}".pgworker_limit_state s where s.name = 'gates' for update;
   perform set_config('pgworker.limits', 'admit', true);
   -- An admission that a crash of the server undoes has started nothing: the claims that follow it are not on the disk either.
   perform set_config('synchronous_commit', 'off', true);

@@ -66,7 +66,8 @@ begin
     raise exception 'Limits are checked at the isolation level read committed only' using errcode = '25001';
   end if;
   perform "${schema}".pgworker_check_floors();
-  if not pg_try_advisory_xact_lock(hashtextextended('pgworker_limits ${schema}', 0)) then
+  perform from "${schema}".pgworker_limit_state s where s.name = 'gates' for update skip locked;
+  if not found then
     return 0;
   end if;
   if not array(select k.task_id from "${schema}".pgworker_limited_tasks k join "${schema}"._private_tasks t on t.id = k.task_id)

@@ -478,12 +478,15 @@ create table if not exists "${schema}".pgworker_limited_tasks (
 comment on table "${schema}".pgworker_limited_tasks is
   'What adding a job has to know: the limits that jobs of a task are subject to, and the text of the field of each, null if it has none.';
 create table if not exists "${schema}".pgworker_limit_state (
-  name text constraint pgworker_limit_state_pkey primary key constraint pgworker_limit_state_check check (name in ('changes', 'checked')),
+  name text constraint pgworker_limit_state_pkey primary key constraint pgworker_limit_state_check check (
+    name in ('changes', 'checked', 'gates', 'applying', 'floors')),
   number bigint not null
 );
-insert into "${schema}".pgworker_limit_state (name, number) values ('changes', 0), ('checked', -1) on conflict do nothing;
+insert into "${schema}".pgworker_limit_state (name, number)
+  values ('changes', 0), ('checked', -1), ('gates', 0), ('applying', 0), ('floors', 0) on conflict do nothing;
 comment on table "${schema}".pgworker_limit_state is
-  'How often limits were made, changed or deleted, and up to which job permits have been checked.';
+  'How often limits were made, changed or deleted, and up to which job permits have been checked; and rows that are locked: by gates, by '
+  'who applies limits, and by who checks the floors of lanes. Only functions that run as the owner can lock them.';
 create table if not exists "${schema}".pgworker_limit_buckets (
   id bigint generated always as identity constraint pgworker_limit_buckets_pkey primary key,
   limit_id int not null,

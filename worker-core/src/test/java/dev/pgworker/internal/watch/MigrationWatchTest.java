@@ -67,14 +67,17 @@ class MigrationWatchTest {
     }
 
     @Test
-    void anyNumberOfThemCostsOneLookInAnInterval() throws InterruptedException {
+    void anyNumberOfThemCostsTenLooksAndThenOneInAnInterval() throws InterruptedException {
         watch(Duration.ofDays(1));
 
+        for (int i = 0; i < 10; i++) {
+            watch.migrationAnnounced();
+            awaitLooks(1);
+        }
         for (int i = 0; i < 10_000; i++) {
             watch.migrationAnnounced();
         }
 
-        awaitLooks(1);
         assertThat(looks.tryAcquire(200, TimeUnit.MILLISECONDS)).isFalse();
         assertThat(stops.availablePermits()).isZero();
         assertThat(events.all(SchemaMigrated.class)).isEmpty();
@@ -99,6 +102,19 @@ class MigrationWatchTest {
         watch.migrationAnnounced();
         awaitLooks(1);
         assertThat(stops.tryAcquire(100, TimeUnit.MILLISECONDS)).isFalse();
+    }
+
+    @Test
+    void whatIsAnnouncedJustAfterALookIsSeenAtOnce() throws InterruptedException {
+        watch(Duration.ofDays(1));
+        record(23, false);
+        watch.migrationAnnounced();
+        events.await(SchemaMigrated.class, e -> e.migration() == 23);
+
+        record(24, true);
+        watch.migrationAnnounced();
+
+        assertThat(stops.tryAcquire(120, TimeUnit.SECONDS)).isTrue();
     }
 
     @Test

@@ -347,13 +347,14 @@ class WorkerHealthTest {
                     events.await(ListenerConnected.class);
                     try (Connection connection = DriverManager.getConnection(db.url());
                             Statement statement = connection.createStatement()) {
+                        connection.setAutoCommit(false);
                         statement.execute(
-                                "select pg_advisory_lock(hashtextextended('pgworker_limits " + db.schema() + "', 0))");
+                                "select from " + db.schema() + ".pgworker_limit_state where name = 'gates' for update");
 
                         Awaitility.await()
                                 .until(() ->
                                         health(context, "engine").getDetails().get("heldUp") instanceof List<?> told
-                                                && told.toString().contains("advisory lock of limits"));
+                                                && told.toString().contains("lock of limits"));
                         Awaitility.await()
                                 .until(() -> group(context, "readiness").equals(Status.UP));
                     }
