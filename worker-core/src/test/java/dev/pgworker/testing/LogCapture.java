@@ -8,21 +8,33 @@ import ch.qos.logback.classic.spi.ILoggingEvent;
 import ch.qos.logback.core.read.ListAppender;
 import org.slf4j.LoggerFactory;
 
-/** What a class logs at INFO and above while this is open. */
+/** What a class or a package logs at INFO and above while this is open. */
 public final class LogCapture implements AutoCloseable {
 
     private final Logger logger;
     private final ListAppender<ILoggingEvent> appender = new ListAppender<>();
 
     public LogCapture(Class<?> type) {
-        logger = (Logger) LoggerFactory.getLogger(type);
+        this(type.getName());
+    }
+
+    public LogCapture(String name) {
+        logger = (Logger) LoggerFactory.getLogger(name);
         appender.start();
         logger.addAppender(appender);
     }
 
     public List<String> messages() {
+        return from(Level.INFO);
+    }
+
+    public List<String> warnings() {
+        return from(Level.WARN);
+    }
+
+    private List<String> from(Level level) {
         return List.copyOf(appender.list).stream()
-                .filter(event -> event.getLevel().isGreaterOrEqual(Level.INFO))
+                .filter(event -> event.getLevel().isGreaterOrEqual(level))
                 .map(ILoggingEvent::getFormattedMessage)
                 .toList();
     }

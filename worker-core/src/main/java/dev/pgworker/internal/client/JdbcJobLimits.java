@@ -83,6 +83,7 @@ public final class JdbcJobLimits implements JobLimits {
      */
     public LimitStatus declare(Limit limit, Duration lockLimit) {
         return connections.query("declare limit \"" + limit.name() + "\"", true, client -> {
+            client.sql("set transaction isolation level read committed").update();
             client.sql(LIMIT_LOCKS)
                     .param(lockLimit.toMillis() + "ms")
                     .query(String.class)

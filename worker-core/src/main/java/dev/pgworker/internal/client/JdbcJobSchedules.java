@@ -101,6 +101,7 @@ public final class JdbcJobSchedules implements JobSchedules {
      */
     public void declare(Schedule schedule, Duration lockLimit) {
         connections.query("declare schedule \"" + schedule.name() + "\"", true, client -> {
+            client.sql("set transaction isolation level read committed").update();
             client.sql(LIMIT_LOCKS)
                     .param(lockLimit.toMillis() + "ms")
                     .query(String.class)
