@@ -41,7 +41,7 @@ begin
     select c.job_id from "${schema}".pgworker_cancellations c
     join "${schema}"._private_jobs j on j.id = c.job_id and j.locked_at is null and not j.is_available
     where c.job_id = any(job_ids) and c.outcome is null
-    order by c.job_id for update of j skip locked
+    order by c.job_id for update of j, c skip locked
   loop
     update "${schema}".pgworker_cancellations c set outcome = 'cancelled', ended_at = clock_timestamp() where c.job_id = cancelled;
     begin
