@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.sql.Connection;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -13,6 +14,7 @@ import java.util.TreeSet;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import javax.sql.DataSource;
 
 import com.tngtech.archunit.base.DescribedPredicate;
 import com.tngtech.archunit.core.domain.JavaClass;
@@ -30,6 +32,10 @@ import org.assertj.core.api.Assertions;
 import org.jspecify.annotations.NullMarked;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+
+import dev.pgworker.internal.jdbc.Connections;
+import dev.pgworker.internal.jdbc.SqlWork;
+import dev.pgworker.internal.jdbc.StaleConnections;
 
 import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAnyPackage;
 import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideOutsideOfPackage;
@@ -177,6 +183,36 @@ class ArchitectureTest {
                 .should()
                 .dependOnClassesThat()
                 .haveFullyQualifiedName("java.sql.PreparedStatement")
+                .check(production);
+    }
+
+    /** Elsewhere a statement would run at the level of the role, the URL or the pool. */
+    @Test
+    void statementsOfWorkersRunInConnectionsAlone() {
+        noClasses()
+                .that(DescribedPredicate.describe(
+                        "neither set the level nor belong to the application's calls",
+                        type -> !Set.of("Connections", "ClientConnections", "OwnTransactions")
+                                .contains(type.getSimpleName())))
+                .should()
+                .callMethod(Connections.class, "inTransaction", Connection.class, SqlWork.class)
+                .orShould()
+                .callMethod(StaleConnections.class, "replacing", DataSource.class, StaleConnections.Work.class)
+                .check(production);
+        noClasses()
+                .that(DescribedPredicate.describe(
+                        "neither hand connections on, nor migrate, listen, vacuum or set the level of a session of their own",
+                        type -> !Set.of(
+                                        "StaleConnections",
+                                        "PrivateConnections",
+                                        "ClientConnections",
+                                        "SchemaMigrator",
+                                        "NotificationListener",
+                                        "JobTableStore",
+                                        "DirectStore")
+                                .contains(type.getSimpleName())))
+                .should()
+                .callMethod(DataSource.class, "getConnection")
                 .check(production);
     }
 
