@@ -1,5 +1,7 @@
 package dev.pgworker.benchmarks;
 
+import java.util.Locale;
+
 /** How fast jobs are added by one thread, one by one with a commit each and in bulk, while nobody works. */
 final class Enqueue implements Scenario {
 
@@ -26,8 +28,9 @@ final class Enqueue implements Scenario {
     }
 
     private static double rate(Trial trial, String command, int jobs) throws Exception {
-        trial.first().ask(command.formatted(Math.max(1, jobs / 5)));
+        trial.first().ask(String.format(Locale.ROOT, command, Math.max(1, jobs / 5)));
         trial.settle();
-        return jobs / trial.first().ask(command.formatted(jobs)).asDouble();
+        return jobs
+                / trial.first().ask(String.format(Locale.ROOT, command, jobs)).asDouble();
     }
 }

@@ -20,7 +20,7 @@ final class GraphileTables {
     private static final String READY = """
             insert into graphile_worker._private_jobs (task_id, payload)
             select t.id, '%s'
-            from graphile_worker._private_tasks t, generate_series(1, %d)
+            from graphile_worker._private_tasks t, generate_series(1, %s)
             where t.identifier = 'noop'
             """;
 
@@ -36,8 +36,8 @@ final class GraphileTables {
 
     private static final String PRIORITIZED = """
             insert into graphile_worker._private_jobs (task_id, payload, priority, run_at)
-            select t.id, '%s', n %% %d - %d, now() + interval '%s' + n * interval '1 millisecond'
-            from graphile_worker._private_tasks t, generate_series(1, %d) n
+            select t.id, '%s', n %% %s - %s, now() + interval '%s' + n * interval '1 millisecond'
+            from graphile_worker._private_tasks t, generate_series(1, %s) n
             where t.identifier = 'noop'
             """;
 
@@ -66,7 +66,7 @@ final class GraphileTables {
             with task as (
               insert into graphile_worker._private_tasks (identifier) values ('foreign')
               on conflict (identifier) do update set identifier = excluded.identifier returning id)
-            insert into graphile_worker._private_jobs (task_id, payload) select id, '%s' from task, generate_series(1, %d)
+            insert into graphile_worker._private_jobs (task_id, payload) select id, '%s' from task, generate_series(1, %s)
             """;
 
     /** Adds ready jobs of a task that nobody serves. */
@@ -77,7 +77,7 @@ final class GraphileTables {
     private static final String FAILED = """
             insert into graphile_worker._private_jobs (task_id, payload, attempts, last_error)
             select t.id, '%s', 25, 'Error: it never works'
-            from graphile_worker._private_tasks t, generate_series(1, %d)
+            from graphile_worker._private_tasks t, generate_series(1, %s)
             where t.identifier = 'noop'
             """;
 
@@ -88,16 +88,16 @@ final class GraphileTables {
 
     private static final String ENSURE_QUEUES = """
             insert into graphile_worker._private_job_queues (queue_name)
-            select 'queue ' || n from generate_series(0, %d - 1) n
+            select 'queue ' || n from generate_series(0, %s - 1) n
             on conflict do nothing
             """;
 
     private static final String QUEUED = """
             insert into graphile_worker._private_jobs (task_id, payload, job_queue_id)
             select t.id, '%s', q.id
-            from generate_series(0, %d - 1) n
+            from generate_series(0, %s - 1) n
             join graphile_worker._private_tasks t on t.identifier = 'noop'
-            join graphile_worker._private_job_queues q on q.queue_name = 'queue ' || n / %d %% %d
+            join graphile_worker._private_job_queues q on q.queue_name = 'queue ' || n / %s %% %s
             order by n
             """;
 

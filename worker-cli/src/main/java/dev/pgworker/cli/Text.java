@@ -81,7 +81,7 @@ final class Text {
             if (c == '\n' || c == '\t' || !steers(c)) {
                 visible.appendCodePoint(c);
             } else {
-                visible.append(String.format("\\u%04x", c));
+                visible.append(String.format(Locale.ROOT, "\\u%04x", c));
             }
         });
         return visible.toString();

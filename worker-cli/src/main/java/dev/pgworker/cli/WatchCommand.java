@@ -6,6 +6,7 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 
 import org.jspecify.annotations.Nullable;
@@ -152,10 +153,11 @@ final class WatchCommand extends SessionCommand {
         PrintWriter out = session.terminal().out();
         String format = "%-20s %10s %10s %10s %10s %11s %8s%n";
         if (!began) {
-            out.printf(format, "AT", "READY", "SCHEDULED", "RETRYING", "FAILED", "OLDEST DUE", "WORKERS");
+            out.printf(Locale.ROOT, format, "AT", "READY", "SCHEDULED", "RETRYING", "FAILED", "OLDEST DUE", "WORKERS");
         }
         String oldest = StatsCommand.oldestDue(backlog);
         out.printf(
+                Locale.ROOT,
                 format,
                 Text.seconds(Instant.now()),
                 about(backlog, backlog.ready()),

@@ -2,6 +2,7 @@ package dev.pgworker.crontab;
 
 import java.time.Duration;
 import java.util.List;
+import java.util.Locale;
 import java.util.regex.Pattern;
 
 import dev.pgworker.crontab.CrontabLine.Word;
@@ -34,7 +35,7 @@ final class SharedGrammar {
             if (Json5.isSpace(c) && c != ' ' && c != '\t') {
                 problems.add(
                         i,
-                        String.format("\\u%04x", (int) c),
+                        String.format(Locale.ROOT, "\\u%04x", (int) c),
                         "must be a space or a tab: workers in Rust know no other white space");
             }
         }

@@ -41,7 +41,7 @@ record Ledger(
                     "Use another schema (worker.schema.name).");
         }
         String sql = schema.in("""
-                select pg_catalog.max(id)::int, (pg_catalog.max(id) filter (where %s and id > %d))::int from {schema}.migrations
+                select pg_catalog.max(id)::int, (pg_catalog.max(id) filter (where %s and id > %s))::int from {schema}.migrations
                 """.formatted(columns.contains("breaking") ? "breaking" : "false", NEWEST_SHARED));
         boolean ours = history.hasAny(connection);
         try (Statement statement = connection.createStatement();
@@ -55,13 +55,13 @@ record Ledger(
     void check(WorkerSchema schema) {
         if (unknownBreaking != null) {
             throw new SchemaException(
-                    "Schema \"%s\" has been migrated by a newer Graphile Worker: its ledger has the breaking id %d, and this version knows none beyond %d."
+                    "Schema \"%s\" has been migrated by a newer Graphile Worker: its ledger has the breaking id %s, and this version knows none beyond %s."
                             .formatted(schema.name(), unknownBreaking, NEWEST_SHARED),
                     "Use a version of PgWorker that knows this id, or another schema (worker.schema.name).");
         }
         if (!ours && newest != null && newest < OLDEST_ADOPTED) {
             throw new SchemaException(
-                    "Schema \"%s\" belongs to an old Graphile Worker: its ledger ends with id %d, and PgWorker adopts installations from id %d on."
+                    "Schema \"%s\" belongs to an old Graphile Worker: its ledger ends with id %s, and PgWorker adopts installations from id %s on."
                             .formatted(schema.name(), newest, OLDEST_ADOPTED),
                     "Stop its workers and upgrade it: npx graphile-worker@0.16.6 --schema-only --schema %s --connection postgres://..."
                                     .formatted(schema.name())

@@ -4,6 +4,7 @@ import java.time.Duration;
 import java.time.ZoneId;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.Objects;
 
 import org.jspecify.annotations.Nullable;
@@ -78,7 +79,7 @@ final class RecurrenceWords {
     }
 
     private static String decimal(Duration duration) {
-        String millis = "%d.%03d".formatted(duration.toSeconds(), duration.toMillisPart());
+        String millis = String.format(Locale.ROOT, "%d.%03d", duration.toSeconds(), duration.toMillisPart());
         return millis.replaceFirst("\\.?0+$", "");
     }
 

@@ -1,5 +1,7 @@
 package dev.pgworker.internal.argument;
 
+import java.util.Locale;
+
 /** Text of others in a line of the log. */
 public final class LogText {
 
@@ -14,7 +16,7 @@ public final class LogText {
             } else if (isVisible(c)) {
                 visible.appendCodePoint(c);
             } else {
-                visible.append(String.format("\\u%04X", c));
+                visible.append(String.format(Locale.ROOT, "\\u%04X", c));
             }
         });
         return visible.toString();

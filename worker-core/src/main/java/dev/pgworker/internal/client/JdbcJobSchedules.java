@@ -44,8 +44,9 @@ public final class JdbcJobSchedules implements JobSchedules {
 
     private static final int MAX_PAYLOAD = 100_000;
 
-    private static final DateTimeFormatter TIMESTAMP =
-            DateTimeFormatter.ofPattern("uuuu-MM-dd'T'HH:mm:ss.SSS'Z'").withZone(ZoneOffset.UTC);
+    private static final DateTimeFormatter TIMESTAMP = DateTimeFormatter.ofPattern(
+                    "uuuu-MM-dd'T'HH:mm:ss.SSS'Z'", Locale.ROOT)
+            .withZone(ZoneOffset.UTC);
 
     private final ClientConnections connections;
     private final WorkerSchema schema;

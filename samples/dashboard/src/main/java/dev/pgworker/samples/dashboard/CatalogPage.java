@@ -20,7 +20,7 @@ final class CatalogPage {
             }
         } catch (NumberFormatException e) {
             throw new IllegalArgumentException(
-                    "%s: page %d, line %d: \"%s\" is no price".formatted(catalog.url(), page, line, price), e);
+                    "%s: page %s, line %s: \"%s\" is no price".formatted(catalog.url(), page, line, price), e);
         }
     }
 

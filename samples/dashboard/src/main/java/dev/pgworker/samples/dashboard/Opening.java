@@ -3,6 +3,7 @@ package dev.pgworker.samples.dashboard;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
+import java.util.Locale;
 import java.util.stream.IntStream;
 
 import org.slf4j.Logger;
@@ -37,8 +38,9 @@ class Opening {
 
     private static final Logger log = LoggerFactory.getLogger(Opening.class);
 
-    private static final List<String> WINDOW =
-            IntStream.rangeClosed(1, 40).mapToObj("window-%02d.jpg"::formatted).toList();
+    private static final List<String> WINDOW = IntStream.rangeClosed(1, 40)
+            .mapToObj(i -> String.format(Locale.ROOT, "window-%02d.jpg", i))
+            .toList();
 
     private final JobScheduler jobs;
     private final CronAdmin crontab;

@@ -2,6 +2,7 @@ package dev.pgworker.samples.dashboard;
 
 import java.time.Year;
 import java.time.ZoneOffset;
+import java.util.Locale;
 import java.util.concurrent.atomic.AtomicInteger;
 
 import org.springframework.stereotype.Component;
@@ -50,7 +51,8 @@ class OrderHandlers {
     @JobHandler("send_invoice")
     SentInvoice invoice(Invoice invoice) throws InterruptedException {
         shop.work(9);
-        String number = "%d-%06d".formatted(Year.now(ZoneOffset.UTC).getValue(), invoices.incrementAndGet());
+        String number =
+                String.format(Locale.ROOT, "%d-%06d", Year.now(ZoneOffset.UTC).getValue(), invoices.incrementAndGet());
         return new SentInvoice(number, "invoices/" + number + ".pdf");
     }
 

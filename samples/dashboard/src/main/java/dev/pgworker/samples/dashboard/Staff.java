@@ -44,7 +44,7 @@ class Staff {
     void uploadPhotos() {
         String product = PRODUCTS.get(random.nextInt(PRODUCTS.size()));
         List<String> files = IntStream.rangeClosed(1, random.nextInt(12, 40))
-                .mapToObj(i -> "%s-%02d.jpg".formatted(product, i))
+                .mapToObj(i -> String.format(Locale.ROOT, "%s-%02d.jpg", product, i))
                 .toList();
         jobs.addJob(
                 RESIZE_PHOTOS,
@@ -55,7 +55,7 @@ class Staff {
     /** The catalogs of a partner are imported in the order in which they came. */
     void importCatalog() {
         String partner = PARTNERS.get(random.nextInt(PARTNERS.size()));
-        String url = "https://%s.example/catalog-%d.csv"
+        String url = "https://%s.example/catalog-%s.csv"
                 .formatted(partner.toLowerCase(Locale.ROOT), random.nextInt(100, 999));
         jobs.addJob(
                 IMPORT_CATALOG,

@@ -35,7 +35,7 @@ class CustomerReports {
 
     /** Orders the report of a customer, or changes when it comes. */
     void order(String customer, LocalTime time, ZoneId zone) {
-        String daily = "%d %d %d * * *".formatted(time.getSecond(), time.getMinute(), time.getHour());
+        String daily = "%s %s %s * * *".formatted(time.getSecond(), time.getMinute(), time.getHour());
         schedules.put(Schedule.builder(
                         name(customer), Recurrence.cron(daily, zone), CUSTOMER_REPORT, new CustomerReport(customer))
                 .misfire(Misfire.RUN_ONCE)
