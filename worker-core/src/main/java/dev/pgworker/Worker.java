@@ -8,7 +8,6 @@ import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.Executor;
 import java.util.stream.Stream;
@@ -28,6 +27,7 @@ import dev.pgworker.crontab.CronItem;
 import dev.pgworker.crontab.Crontab;
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.event.WorkerEventListener;
+import dev.pgworker.internal.argument.Arguments;
 import dev.pgworker.internal.client.CrontabControl;
 import dev.pgworker.internal.client.JdbcJobSchedules;
 import dev.pgworker.internal.crontab.CronPlan;
@@ -127,7 +127,7 @@ public final class Worker implements AutoCloseable {
      * @throws InterruptedException if the calling thread is interrupted, which does not affect the worker
      */
     public boolean awaitStarted(Duration limit) throws InterruptedException {
-        Objects.requireNonNull(limit, "limit");
+        Arguments.requireNonNull("limit", limit);
         RunningWorker current = running;
         return current != null && current.awaitStarted(limit);
     }
@@ -366,12 +366,12 @@ public final class Worker implements AutoCloseable {
         private Duration stuckAfter = Duration.ofMinutes(2);
 
         private Builder(DataSource dataSource) {
-            this.dataSource = dataSource;
+            this.dataSource = Arguments.requireNonNull("dataSource", dataSource);
         }
 
         /** Sets the database schema. The default is {@code graphile_worker}. */
         public Builder schema(WorkerSchema schema) {
-            this.schema = schema;
+            this.schema = Arguments.requireNonNull("schema", schema);
             return this;
         }
 
@@ -383,7 +383,7 @@ public final class Worker implements AutoCloseable {
 
         /** Sets the settings of the worker. The default is {@code WorkerSettings.builder().build()}. */
         public Builder settings(WorkerSettings settings) {
-            this.settings = settings;
+            this.settings = Arguments.requireNonNull("settings", settings);
             return this;
         }
 
@@ -467,7 +467,7 @@ public final class Worker implements AutoCloseable {
 
         /** Adds tasks. */
         public Builder tasks(Collection<TaskRegistration> tasks) {
-            this.tasks.addAll(tasks);
+            this.tasks.addAll(Arguments.requireList("tasks", tasks));
             return this;
         }
 
@@ -477,7 +477,7 @@ public final class Worker implements AutoCloseable {
          * @see DeclaredTask#in
          */
         public Builder declaredTasks(Collection<DeclaredTask> declaredTasks) {
-            this.declaredTasks.addAll(declaredTasks);
+            this.declaredTasks.addAll(Arguments.requireList("declaredTasks", declaredTasks));
             return this;
         }
 
@@ -495,7 +495,7 @@ public final class Worker implements AutoCloseable {
 
         /** Adds a listener that is called on the thread {@code worker-events} and never slows down the worker. */
         public Builder listener(WorkerEventListener listener) {
-            listeners.add(listener);
+            listeners.add(Arguments.requireNonNull("listener", listener));
             return this;
         }
 
@@ -504,13 +504,13 @@ public final class Worker implements AutoCloseable {
          * event. It must return within microseconds and must not block, because it slows down the worker.
          */
         public Builder directListener(WorkerEventListener listener) {
-            directListeners.add(listener);
+            directListeners.add(Arguments.requireNonNull("listener", listener));
             return this;
         }
 
         /** Adds an interceptor that wraps each run of a handler, inside the interceptors added before it. */
         public Builder jobInterceptor(JobInterceptor interceptor) {
-            jobInterceptors.add(interceptor);
+            jobInterceptors.add(Arguments.requireNonNull("interceptor", interceptor));
             return this;
         }
 
@@ -519,26 +519,26 @@ public final class Worker implements AutoCloseable {
          * interceptors added before it. A {@code JobScheduler} has its own interceptors; see {@link WorkerClient}.
          */
         public Builder scheduleInterceptor(ScheduleInterceptor interceptor) {
-            scheduleInterceptors.add(interceptor);
+            scheduleInterceptors.add(Arguments.requireNonNull("interceptor", interceptor));
             return this;
         }
 
         /** Adds a handler that decides what happens to the jobs that this worker recovers from dead workers. */
         public Builder recoveryHandler(JobRecoveryHandler recoveryHandler) {
-            recoveryHandlers.add(recoveryHandler);
+            recoveryHandlers.add(Arguments.requireNonNull("recoveryHandler", recoveryHandler));
             return this;
         }
 
         /** Adds recurring jobs: items, and schedules as {@link #schedules} does. Their tasks may be served by other workers. */
         public Builder crontab(Crontab crontab) {
-            cronItems.addAll(crontab.items());
+            cronItems.addAll(Arguments.requireNonNull("crontab", crontab).items());
             crontabs.add(crontab);
             return this;
         }
 
         /** Adds a recurring job. */
         public Builder cronItem(CronItem item) {
-            cronItems.add(item);
+            cronItems.add(Arguments.requireNonNull("item", item));
             return this;
         }
 
@@ -548,7 +548,7 @@ public final class Worker implements AutoCloseable {
          * declares. One that nobody declares any more stays in the database and is not executed.
          */
         public Builder schedules(Collection<Schedule> schedules) {
-            this.schedules.addAll(schedules);
+            this.schedules.addAll(Arguments.requireList("schedules", schedules));
             return this;
         }
 
@@ -560,7 +560,7 @@ public final class Worker implements AutoCloseable {
          * @throws IllegalArgumentException if two have the same name
          */
         public Builder limits(Collection<Limit> limits) {
-            for (Limit limit : limits) {
+            for (Limit limit : Arguments.requireList("limits", limits)) {
                 Limit before = this.limits.put(limit.name(), limit);
                 if (before != null) {
                     throw new IllegalArgumentException(
@@ -572,7 +572,7 @@ public final class Worker implements AutoCloseable {
 
         /** Sets the time zone of recurring jobs that do not specify one. The default is UTC. */
         public Builder crontabZone(ZoneId crontabZone) {
-            this.crontabZone = crontabZone;
+            this.crontabZone = Arguments.requireNonNull("crontabZone", crontabZone);
             return this;
         }
 
@@ -582,7 +582,7 @@ public final class Worker implements AutoCloseable {
          * @see Worker#scheduledTasks
          */
         public Builder name(String name) {
-            this.name = name;
+            this.name = Arguments.requireNonNull("name", name);
             return this;
         }
 
@@ -594,7 +594,7 @@ public final class Worker implements AutoCloseable {
          * @see Worker#scheduledTasks
          */
         public Builder observationRegistry(ObservationRegistry observationRegistry) {
-            this.observationRegistry = observationRegistry;
+            this.observationRegistry = Arguments.requireNonNull("observationRegistry", observationRegistry);
             return this;
         }
 

@@ -10,6 +10,7 @@ import tools.jackson.databind.json.JsonMapper;
 import dev.pgworker.crontab.CronAdmin;
 import dev.pgworker.crontab.Crontab;
 import dev.pgworker.event.WorkerEventListener;
+import dev.pgworker.internal.argument.Arguments;
 import dev.pgworker.internal.client.CrontabControl;
 import dev.pgworker.internal.client.JdbcJobAdmin;
 import dev.pgworker.internal.client.JdbcJobLimits;
@@ -60,7 +61,12 @@ public final class WorkerClient {
             WorkerSchema schema,
             PayloadCodec codec,
             Supplier<List<ScheduleInterceptor>> interceptors) {
-        return new JdbcJobScheduler(dataSource, schema, codec, interceptors);
+        requireDatabase(dataSource, schema);
+        return new JdbcJobScheduler(
+                dataSource,
+                schema,
+                Arguments.requireNonNull("codec", codec),
+                Arguments.requireNonNull("interceptors", interceptors));
     }
 
     /**
@@ -103,6 +109,7 @@ public final class WorkerClient {
             RecoverySettings recovery,
             Supplier<List<JobRecoveryHandler>> recoveryHandlers,
             Supplier<List<WorkerEventListener>> listeners) {
+        Arguments.requireNonNull("recoveryHandlers", recoveryHandlers);
         JobRecoveryHandler handler = (job, worker) -> recoveryHandlers.get().stream()
                 .map(each -> each.decide(job, worker))
                 .filter(decision -> decision.kind() != RecoveryDecision.Kind.DEFAULT)
@@ -117,11 +124,12 @@ public final class WorkerClient {
             RecoverySettings recovery,
             List<JobRecoveryHandler> recoveryHandlers,
             List<WorkerEventListener> listeners) {
+        requireDatabase(dataSource, schema);
         return new JdbcJobAdmin(
                 dataSource,
                 schema,
-                new SweepStore(dataSource, schema, recoveryHandlers),
-                SweepStore.Request.of(recovery),
+                new SweepStore(dataSource, schema, Arguments.requireList("recoveryHandlers", recoveryHandlers)),
+                SweepStore.Request.of(Arguments.requireNonNull("recovery", recovery)),
                 new WorkerEvents(DeadWorker.BY_HAND, listeners, List.of()));
     }
 
@@ -157,7 +165,12 @@ public final class WorkerClient {
      */
     public static JobSchedules jobSchedules(
             DataSource dataSource, WorkerSchema schema, PayloadCodec codec, JobScheduler scheduler) {
-        return new JdbcJobSchedules(dataSource, schema, codec, scheduler);
+        requireDatabase(dataSource, schema);
+        return new JdbcJobSchedules(
+                dataSource,
+                schema,
+                Arguments.requireNonNull("codec", codec),
+                Arguments.requireNonNull("scheduler", scheduler));
     }
 
     /**
@@ -177,11 +190,13 @@ public final class WorkerClient {
      */
     public static JobLimits jobLimits(
             DataSource dataSource, WorkerSchema schema, Supplier<List<WorkerEventListener>> listeners) {
+        requireDatabase(dataSource, schema);
         return new JdbcJobLimits(
                 dataSource, schema, new WorkerEvents(DeadWorker.BY_HAND, List.of(later(listeners)), List.of()));
     }
 
     private static WorkerEventListener later(Supplier<List<WorkerEventListener>> listeners) {
+        Arguments.requireNonNull("listeners", listeners);
         return event -> new WorkerEvents(event.workerId(), listeners.get(), List.of()).publish(event);
     }
 
@@ -192,10 +207,16 @@ public final class WorkerClient {
      * @param dataSource the data source whose Spring transactions are joined
      */
     public static CronAdmin cronAdmin(DataSource dataSource, WorkerSchema schema) {
+        requireDatabase(dataSource, schema);
         PayloadCodec codec = new PayloadCodec(new JsonMapper());
         return new PlannedCronAdmin(
                 CronPlan.of(Crontab.EMPTY, ZoneOffset.UTC, codec),
                 new CrontabControl(dataSource, schema),
                 jobScheduler(dataSource, schema, codec));
+    }
+
+    private static void requireDatabase(DataSource dataSource, WorkerSchema schema) {
+        Arguments.requireNonNull("dataSource", dataSource);
+        Arguments.requireNonNull("schema", schema);
     }
 }

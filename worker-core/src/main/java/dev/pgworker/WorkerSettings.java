@@ -3,6 +3,7 @@ package dev.pgworker;
 import java.time.Duration;
 
 import dev.pgworker.history.HistorySettings;
+import dev.pgworker.internal.argument.Arguments;
 import dev.pgworker.job.CleanupSettings;
 import dev.pgworker.recovery.RecoverySettings;
 import dev.pgworker.task.CancelSettings;
@@ -64,13 +65,17 @@ public record WorkerSettings(
      * @throws IllegalArgumentException if a setting is out of range; the message names it and the values allowed
      */
     public WorkerSettings {
-        requireBetween("concurrency", 1, MOST_CONCURRENCY, concurrency);
-        requireBetween("localQueueSize", 0, LARGEST_LOCAL_QUEUE, localQueueSize);
+        Arguments.requireRange("concurrency", concurrency, 1, MOST_CONCURRENCY);
+        Arguments.requireRange("localQueueSize", localQueueSize, 0, LARGEST_LOCAL_QUEUE);
         requirePositive("localQueueTtl", localQueueTtl);
-        requireBetween("queueRunLimit", 1, LONGEST_RUN, queueRunLimit);
+        Arguments.requireRange("queueRunLimit", queueRunLimit, 1, LONGEST_RUN);
         requirePositive("pollInterval", pollInterval);
         requireNotNegative("shutdownGracePeriod", shutdownGracePeriod);
         requireNotNegative("interruptedJobRetryDelay", interruptedJobRetryDelay);
+        Arguments.requireNonNull("recovery", recovery);
+        Arguments.requireNonNull("history", history);
+        Arguments.requireNonNull("cleanup", cleanup);
+        Arguments.requireNonNull("cancel", cancel);
     }
 
     /**
@@ -105,13 +110,6 @@ public record WorkerSettings(
         return new Builder();
     }
 
-    private static void requireBetween(String name, int least, int most, int value) {
-        if (value < least || value > most) {
-            throw new IllegalArgumentException(
-                    name + " must be between " + least + " and " + most + ", but is " + value);
-        }
-    }
-
     private static void requirePositive(String name, Duration value) {
         requireNotNegative(name, value);
         if (value.toMillis() < 1) {
@@ -120,6 +118,7 @@ public record WorkerSettings(
     }
 
     private static void requireNotNegative(String name, Duration value) {
+        Arguments.requireNonNull(name, value);
         if (value.isNegative() || value.compareTo(LONGEST) > 0) {
             throw new IllegalArgumentException(
                     name + " must be between 0 and " + LONGEST.toDays() + " days, but is " + value);

@@ -6,6 +6,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 import dev.pgworker.history.HistoryLosses;
+import dev.pgworker.internal.argument.Arguments;
 import dev.pgworker.job.Pause;
 
 /**
@@ -91,11 +92,11 @@ public record WorkerStatus(
 
     /** Makes defensive copies of the lists. */
     public WorkerStatus {
-        deadThreads = List.copyOf(deadThreads);
-        stuckThreads = List.copyOf(stuckThreads);
-        unservedTasks = List.copyOf(unservedTasks);
-        pauses = List.copyOf(pauses);
-        heldUp = List.copyOf(heldUp);
-        starting = List.copyOf(starting);
+        deadThreads = Arguments.requireList("deadThreads", deadThreads);
+        stuckThreads = Arguments.requireList("stuckThreads", stuckThreads);
+        unservedTasks = Arguments.requireList("unservedTasks", unservedTasks);
+        pauses = Arguments.requireList("pauses", pauses);
+        heldUp = Arguments.requireList("heldUp", heldUp);
+        starting = Arguments.requireList("starting", starting);
     }
 }

@@ -96,7 +96,7 @@ class ArchitectureTest {
         layers.put("statistics", Set.of());
         layers.put("job", Set.of("history", "statistics", "internal.argument"));
         layers.put("task", Set.of("job", "internal.argument"));
-        layers.put("event", Set.of("job"));
+        layers.put("event", Set.of("job", "internal.argument"));
         layers.put("recovery", Set.of("internal.argument"));
         layers.put("schedule", Set.of("job", "internal.argument", "internal.pattern"));
         layers.put("limit", Set.of("task", "internal.argument"));

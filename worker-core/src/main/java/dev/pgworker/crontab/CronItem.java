@@ -52,13 +52,13 @@ public final class CronItem {
     }
 
     /** Returns a builder of an item that runs the given task, with any payload that serializes to a JSON object. */
-    public static Builder<Object> of(String task) {
-        return new Builder<>(Arguments.requireIdentifier(task), null);
+    public static Builder<Object> of(String identifier) {
+        return new Builder<>(Arguments.requireIdentifier(identifier), null);
     }
 
     /** Returns a builder of an item that runs the given task. */
     public static <P> Builder<P> of(Task<P> task) {
-        return new Builder<>(task.identifier(), task.payloadType());
+        return new Builder<>(Arguments.requireNonNull("task", task).identifier(), task.payloadType());
     }
 
     /** Returns the name by which all workers know the item; unique in a crontab. */
@@ -130,6 +130,7 @@ public final class CronItem {
      * not restrict the hour follows elapsed time instead: it is due whenever the local time matches.
      */
     public boolean isDueAt(Instant tick) {
+        Arguments.requireInstant("tick", Arguments.requireNonNull("tick", tick));
         return schedule.isDueAt(tick);
     }
 
@@ -138,6 +139,7 @@ public final class CronItem {
      * nine years, which always include a 29 February. An item without a time zone is evaluated in UTC.
      */
     public @Nullable Instant nextDue(Instant after) {
+        Arguments.requireInstant("after", Arguments.requireNonNull("after", after));
         return schedule.nextDue(after);
     }
 

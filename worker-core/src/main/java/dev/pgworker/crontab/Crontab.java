@@ -10,6 +10,7 @@ import java.util.Map;
 import java.util.function.Predicate;
 import java.util.function.UnaryOperator;
 
+import dev.pgworker.internal.argument.Arguments;
 import dev.pgworker.schedule.Schedule;
 import dev.pgworker.task.JobHandler;
 
@@ -43,7 +44,7 @@ public final class Crontab {
      */
     public static Crontab of(Collection<CronItem> items) {
         Builder builder = builder();
-        items.forEach(builder::item);
+        Arguments.requireList("items", items).forEach(builder::item);
         return builder.build();
     }
 
@@ -114,7 +115,7 @@ public final class Crontab {
          *     it cannot; that is reported as an error of the attribute
          */
         public Builder resolver(UnaryOperator<String> resolver) {
-            this.resolver = resolver;
+            this.resolver = Arguments.requireNonNull("resolver", resolver);
             return this;
         }
 
@@ -124,7 +125,7 @@ public final class Crontab {
          * @param source the name of the text in messages, such as a property or a file
          */
         public Builder text(String source, String text) {
-            items.addAll(new CrontabParser(strict).parse(source, text, problems));
+            items.addAll(new CrontabParser(strict).parse(source, Arguments.requireNonNull("text", text), problems));
             return this;
         }
 
@@ -139,6 +140,8 @@ public final class Crontab {
          * @param wanted whether to add what a method declares, by its annotation
          */
         public Builder methods(Class<?> type, Predicate<JobHandler> wanted) {
+            Arguments.requireNonNull("type", type);
+            Arguments.requireNonNull("wanted", wanted);
             CronJobMethods methods = new CronJobMethods(resolver, problems).read(type, wanted);
             items.addAll(methods.items());
             schedules.addAll(methods.schedules());
@@ -147,13 +150,14 @@ public final class Crontab {
 
         /** Adds an item. */
         public Builder item(CronItem item) {
-            items.add(item);
+            items.add(Arguments.requireNonNull("item", item));
             return this;
         }
 
         /** Adds a schedule. */
         public Builder schedule(Schedule schedule) {
-            String source = "a Schedule of task " + schedule.job().identifier();
+            String source = "a Schedule of task "
+                    + Arguments.requireNonNull("schedule", schedule).job().identifier();
             schedules.add(new DeclaredSchedule(new SourceLocation(source, 0, 0), schedule, false));
             return this;
         }

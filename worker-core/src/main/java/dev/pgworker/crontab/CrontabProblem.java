@@ -1,5 +1,7 @@
 package dev.pgworker.crontab;
 
+import dev.pgworker.internal.argument.Arguments;
+
 /**
  * An error in a crontab.
  *
@@ -13,6 +15,11 @@ package dev.pgworker.crontab;
 public record CrontabProblem(String source, int line, int column, String text, String message) {
 
     private static final int MOST_TEXT = 200;
+
+    /** Checks that there is a text. */
+    public CrontabProblem {
+        Arguments.requireNonNull("text", text);
+    }
 
     /** Returns all of it in one line; of a long text the beginning. */
     @Override

@@ -7,6 +7,7 @@ import java.util.Set;
 
 import org.jspecify.annotations.Nullable;
 
+import dev.pgworker.internal.argument.Arguments;
 import dev.pgworker.job.DeadWorker;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.Pause;
@@ -335,7 +336,7 @@ public sealed interface WorkerEvent {
 
         /** Makes a defensive copy of the list. */
         public WorkersRecovered {
-            deadWorkers = List.copyOf(deadWorkers);
+            deadWorkers = Arguments.requireList("deadWorkers", deadWorkers);
         }
 
         /** Returns the ids of the workers that died. */
@@ -401,7 +402,7 @@ public sealed interface WorkerEvent {
 
         /** Makes a defensive copy of the list. */
         public JobsChanged {
-            jobIds = List.copyOf(jobIds);
+            jobIds = Arguments.requireList("jobIds", jobIds);
         }
     }
 

@@ -6,6 +6,8 @@ import java.util.Set;
 
 import org.jspecify.annotations.Nullable;
 
+import dev.pgworker.internal.argument.Arguments;
+
 /**
  * One run that has ended, or the end of a job that did not run.
  *
@@ -54,6 +56,6 @@ public record HistoryEntry(
 
     /** Makes a defensive copy of the flags. */
     public HistoryEntry {
-        flags = Set.copyOf(flags);
+        flags = Set.copyOf(Arguments.requireElements("flags", flags));
     }
 }

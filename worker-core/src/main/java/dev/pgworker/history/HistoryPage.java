@@ -4,6 +4,8 @@ import java.util.List;
 
 import org.jspecify.annotations.Nullable;
 
+import dev.pgworker.internal.argument.Arguments;
+
 /**
  * A page of the history.
  *
@@ -18,6 +20,6 @@ public record HistoryPage(
 
     /** Makes a defensive copy of the list. */
     public HistoryPage {
-        entries = List.copyOf(entries);
+        entries = Arguments.requireList("entries", entries);
     }
 }

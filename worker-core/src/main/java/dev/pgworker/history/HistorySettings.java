@@ -41,6 +41,7 @@ public record HistorySettings(
      *     allowed
      */
     public HistorySettings {
+        Arguments.requireNonNull("keepFor", keepFor);
         if (keepFor.compareTo(SHORTEST) < 0 || keepFor.compareTo(LONGEST) > 0) {
             throw new IllegalArgumentException("keepFor must be between 1 minute and 3650 days, but is " + keepFor);
         }

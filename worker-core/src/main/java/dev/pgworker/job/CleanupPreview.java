@@ -3,6 +3,8 @@ package dev.pgworker.job;
 import java.util.Map;
 import java.util.Set;
 
+import dev.pgworker.internal.argument.Arguments;
+
 /**
  * What a cleanup would remove.
  *
@@ -15,7 +17,7 @@ public record CleanupPreview(Map<CleanupTask, Long> counts, long limit, Set<Clea
 
     /** Makes defensive copies. */
     public CleanupPreview {
-        counts = Map.copyOf(counts);
-        atMost = Set.copyOf(atMost);
+        counts = Arguments.requireEntries("counts", counts);
+        atMost = Set.copyOf(Arguments.requireElements("atMost", atMost));
     }
 }

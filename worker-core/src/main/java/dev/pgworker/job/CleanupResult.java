@@ -3,6 +3,8 @@ package dev.pgworker.job;
 import java.util.Map;
 import java.util.Set;
 
+import dev.pgworker.internal.argument.Arguments;
+
 /**
  * The result of a cleanup.
  *
@@ -15,12 +17,12 @@ public record CleanupResult(Map<CleanupTask, Long> deleted, Set<CleanupTask> ski
 
     /** Makes defensive copies of both. */
     public CleanupResult {
-        deleted = Map.copyOf(deleted);
-        skipped = Set.copyOf(skipped);
+        deleted = Arguments.requireEntries("deleted", deleted);
+        skipped = Set.copyOf(Arguments.requireElements("skipped", skipped));
     }
 
     /** Returns the number of rows that a task deleted: 0 if it was skipped or not requested. */
     public long deleted(CleanupTask task) {
-        return deleted.getOrDefault(task, 0L);
+        return deleted.getOrDefault(Arguments.requireNonNull("task", task), 0L);
     }
 }

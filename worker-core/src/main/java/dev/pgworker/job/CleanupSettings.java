@@ -10,6 +10,8 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.springframework.scheduling.support.CronExpression;
 
+import dev.pgworker.internal.argument.Arguments;
+
 /**
  * When a worker removes data that is no longer used by itself, and which. Each time is that of one worker of a schema,
  * whichever is first.
@@ -40,7 +42,9 @@ public record CleanupSettings(
      * @throws IllegalArgumentException if a setting is not allowed; the message begins with its name and says what is
      */
     public CleanupSettings {
-        tasks = Set.copyOf(tasks);
+        Arguments.requireNonNull("zone", zone);
+        tasks = Set.copyOf(Arguments.requireElements("tasks", tasks));
+        Arguments.requireNonNull("failedJobsOlderThan", failedJobsOlderThan);
         if (schedule != null) {
             requireDueSometimes(schedule);
         }

@@ -4,6 +4,8 @@ import java.util.List;
 
 import org.jspecify.annotations.Nullable;
 
+import dev.pgworker.internal.argument.Arguments;
+
 /**
  * A page of a list of jobs.
  *
@@ -25,6 +27,6 @@ public record JobPage(List<Job> jobs, @Nullable Long next, boolean limited) {
 
     /** Makes a defensive copy of the list. */
     public JobPage {
-        jobs = List.copyOf(jobs);
+        jobs = Arguments.requireList("jobs", jobs);
     }
 }

@@ -50,6 +50,7 @@ public record JobRequest(
 
     /** Returns a request for a job with the given spec and a payload whose type is checked at compile time. */
     public static <P> JobRequest of(Task<P> task, P payload, JobSpec spec) {
+        Arguments.requireNonNull("task", task);
         return new JobRequest(task.identifier(), payload, task.payloadType(), spec);
     }
 }

@@ -2,6 +2,8 @@ package dev.pgworker.job;
 
 import java.util.List;
 
+import dev.pgworker.internal.argument.Arguments;
+
 /**
  * The jobs that matched a filter at one moment, to be changed together.
  *
@@ -13,6 +15,6 @@ public record JobSelection(List<Long> ids, boolean complete) {
 
     /** Makes a defensive copy of the list. */
     public JobSelection {
-        ids = List.copyOf(ids);
+        ids = Arguments.requireList("ids", ids);
     }
 }

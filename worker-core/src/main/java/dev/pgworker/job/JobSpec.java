@@ -2,6 +2,7 @@ package dev.pgworker.job;
 
 import java.time.Duration;
 import java.time.Instant;
+import java.util.Arrays;
 import java.util.List;
 
 import org.jspecify.annotations.Nullable;
@@ -97,9 +98,14 @@ public record JobSpec(
             return this;
         }
 
-        /** Sets {@code runAt} to the given duration from now, by this JVM's clock at the time of this call. */
+        /**
+         * Sets {@code runAt} to the given duration from now, by this JVM's clock at the time of this call.
+         *
+         * @param delay 36,500 days at most; a negative one leads into the past
+         * @throws IllegalArgumentException if the delay is null or longer
+         */
         public Builder runIn(Duration delay) {
-            return runAt(Instant.now().plus(delay));
+            return runAt(Instant.now().plus(Arguments.requireDelay(delay)));
         }
 
         /** Sets the maximum number of attempts, 1 to 32767; null for 25. */
@@ -128,7 +134,7 @@ public record JobSpec(
 
         /** Sets the flags, replacing those set before. */
         public Builder flags(String... flags) {
-            return flags(List.of(flags));
+            return flags(Arrays.asList(Arguments.requireNonNull("flags", flags)));
         }
 
         /** Sets the flags, replacing those set before. */

@@ -2,6 +2,8 @@ package dev.pgworker.job;
 
 import java.time.Instant;
 
+import dev.pgworker.internal.argument.Arguments;
+
 /**
  * The state of a job at the time of a query. Every job is in exactly one state.
  *
@@ -34,13 +36,13 @@ public enum JobState {
      * @param now the time by which jobs are due
      */
     public static JobState of(Job job, Instant now) {
-        if (job.lockedAt() != null) {
+        if (Arguments.requireNonNull("job", job).lockedAt() != null) {
             return RUNNING;
         }
         if (job.attempts() >= job.maxAttempts()) {
             return FAILED;
         }
-        if (job.runAt().isAfter(now)) {
+        if (job.runAt().isAfter(Arguments.requireNonNull("now", now))) {
             return job.attempts() == 0 ? SCHEDULED : RETRYING;
         }
         return job.limited() ? LIMITED : READY;

@@ -49,13 +49,13 @@ public record PauseTarget(Kind kind, @Nullable String name) {
     }
 
     /** Returns a task. */
-    public static PauseTarget task(String identifier) {
-        return new PauseTarget(Kind.TASK, identifier);
+    public static PauseTarget task(String task) {
+        return new PauseTarget(Kind.TASK, task);
     }
 
     /** Returns a named queue. */
-    public static PauseTarget queue(String queueName) {
-        return new PauseTarget(Kind.QUEUE, queueName);
+    public static PauseTarget queue(String queue) {
+        return new PauseTarget(Kind.QUEUE, queue);
     }
 
     /** Returns everything. */

@@ -66,9 +66,14 @@ public record Rescheduling(
             return this;
         }
 
-        /** Sets {@code runAt} to the given duration from now, by this JVM's clock at the time of this call. */
+        /**
+         * Sets {@code runAt} to the given duration from now, by this JVM's clock at the time of this call.
+         *
+         * @param delay 36,500 days at most; a negative one leads into the past
+         * @throws IllegalArgumentException if the delay is null or longer
+         */
         public Builder runIn(Duration delay) {
-            return runAt(Instant.now().plus(delay));
+            return runAt(Instant.now().plus(Arguments.requireDelay(delay)));
         }
 
         /** Sets the priority, -32768 to 32767; jobs with a numerically smaller priority run first. */

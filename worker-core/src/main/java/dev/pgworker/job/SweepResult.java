@@ -2,6 +2,8 @@ package dev.pgworker.job;
 
 import java.util.List;
 
+import dev.pgworker.internal.argument.Arguments;
+
 /**
  * The result of a sweep.
  *
@@ -14,6 +16,6 @@ public record SweepResult(boolean swept, List<String> workerIds, int recoveredJo
 
     /** Makes a defensive copy of the list. */
     public SweepResult {
-        workerIds = List.copyOf(workerIds);
+        workerIds = Arguments.requireList("workerIds", workerIds);
     }
 }

@@ -44,6 +44,7 @@ public record Task<P>(String identifier, Type payloadType) {
      * @throws IllegalArgumentException if the identifier is empty or has more than 128 characters
      */
     public static <P> Task<P> of(String identifier, ParameterizedTypeReference<P> payloadType) {
-        return new Task<>(identifier, payloadType.getType());
+        return new Task<>(
+                identifier, Arguments.requireNonNull("payloadType", payloadType).getType());
     }
 }

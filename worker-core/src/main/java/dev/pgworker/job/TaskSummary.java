@@ -4,6 +4,8 @@ import java.util.List;
 
 import org.jspecify.annotations.Nullable;
 
+import dev.pgworker.internal.argument.Arguments;
+
 /**
  * A task that jobs or workers use.
  *
@@ -26,6 +28,6 @@ public record TaskSummary(
 
     /** Makes a defensive copy of the list. */
     public TaskSummary {
-        workerIds = List.copyOf(workerIds);
+        workerIds = Arguments.requireList("workerIds", workerIds);
     }
 }

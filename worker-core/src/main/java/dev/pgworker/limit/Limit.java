@@ -121,25 +121,25 @@ public final class Limit {
     /**
      * Returns this limit for each value of a field of the payload.
      *
-     * @param path the names of a property and of those in it, separated by dots, such as {@code "customer.id"}; numbers are
+     * @param per the names of a property and of those in it, separated by dots, such as {@code "customer.id"}; numbers are
      *     indexes of arrays
      * @throws IllegalArgumentException if a name is empty, or if there are more than 10
      */
-    public Limit per(String path) {
-        return per(Arrays.asList(Arguments.requireNonNull("per", path).split("\\.", -1)));
+    public Limit per(String per) {
+        return per(Arrays.asList(Arguments.requireNonNull("per", per).split("\\.", -1)));
     }
 
     /**
      * Same as {@link #per(String)}, for names that may contain dots.
      *
-     * @param names 1 to 10 names of 1 to 128 characters; none at all for all jobs together
+     * @param per 1 to 10 names of 1 to 128 characters; none at all for all jobs together
      */
-    public Limit per(List<String> names) {
-        if (Arguments.requireNonNull("per", names).size() > MAX_KEYS) {
-            throw new IllegalArgumentException("per must have at most " + MAX_KEYS + " names, but has " + names.size());
+    public Limit per(List<String> per) {
+        if (Arguments.requireNonNull("per", per).size() > MAX_KEYS) {
+            throw new IllegalArgumentException("per must have at most " + MAX_KEYS + " names, but has " + per.size());
         }
-        names.forEach(each -> Arguments.requireGivenText("per", each, MAX_NAME));
-        return new Limit(name, tasks, List.copyOf(names), maxRunning, rate);
+        per.forEach(each -> Arguments.requireGivenText("per", each, MAX_NAME));
+        return new Limit(name, tasks, List.copyOf(per), maxRunning, rate);
     }
 
     /**

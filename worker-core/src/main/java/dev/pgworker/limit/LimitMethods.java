@@ -26,6 +26,7 @@ import org.springframework.core.annotation.RepeatableContainers;
 import org.springframework.format.datetime.standard.DurationFormatterUtils;
 import org.springframework.util.ClassUtils;
 
+import dev.pgworker.internal.argument.Arguments;
 import dev.pgworker.task.JobHandler;
 
 /**
@@ -54,7 +55,7 @@ public final class LimitMethods {
 
     /** Reads the methods of a class, which may be a proxy's. */
     public LimitMethods add(Class<?> beanClass) {
-        Class<?> type = ClassUtils.getUserClass(beanClass);
+        Class<?> type = ClassUtils.getUserClass(Arguments.requireNonNull("beanClass", beanClass));
         if (AnnotationUtils.isCandidateClass(type, List.of(ConcurrencyLimit.class, RateLimit.class))) {
             Map<Method, List<Annotation>> methods =
                     MethodIntrospector.selectMethods(type, (Method method) -> annotations(method));

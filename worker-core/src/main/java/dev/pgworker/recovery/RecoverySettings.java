@@ -70,8 +70,7 @@ public record RecoverySettings(
         requireBetween("peerThreshold", LEAST, LONGEST_THRESHOLD, peerThreshold);
         requireBetween("recoveryDelay", Duration.ZERO, LONGEST_DELAY, recoveryDelay);
         Arguments.requireRange("resilientSweepThresholdMultiplier", resilientSweepThresholdMultiplier, 1, 1000);
-        Arguments.requireElements("resilientJobFlags", resilientJobFlags);
-        resilientJobFlags = List.copyOf(resilientJobFlags);
+        resilientJobFlags = Arguments.requireList("resilientJobFlags", resilientJobFlags);
         for (String flag : resilientJobFlags) {
             Arguments.requireGivenText("resilientJobFlags", flag);
         }
@@ -89,6 +88,7 @@ public record RecoverySettings(
     }
 
     private static void requireBetween(String name, Duration least, Duration most, Duration value) {
+        Arguments.requireNonNull(name, value);
         if (value.compareTo(least) < 0 || value.compareTo(most) > 0) {
             throw new IllegalArgumentException(
                     name + " must be between " + words(least) + " and " + words(most) + ", but is " + value);

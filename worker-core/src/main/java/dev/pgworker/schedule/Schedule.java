@@ -74,12 +74,12 @@ public final class Schedule {
      * Returns a builder.
      *
      * @param name 1 to 128 characters, unique in the schema
-     * @param task the task's name, 1 to 128 characters
+     * @param identifier the task's name, 1 to 128 characters
      * @param payload what Jackson writes as a JSON object of at most 100,000 characters, to which {@code _cron} is added; null
      *     for the empty object
      */
-    public static Builder builder(String name, Recurrence recurrence, String task, @Nullable Object payload) {
-        return new Builder(name, recurrence, JobRequest.of(task, payload));
+    public static Builder builder(String name, Recurrence recurrence, String identifier, @Nullable Object payload) {
+        return new Builder(name, recurrence, JobRequest.of(identifier, payload));
     }
 
     /** Same as {@link #builder(String, Recurrence, String, Object)}, with a payload whose type is checked at compile time. */
@@ -151,6 +151,7 @@ public final class Schedule {
      * due at once, as soon as it has started.
      */
     public @Nullable Instant firstDue(Instant from) {
+        Arguments.requireInstant("from", Arguments.requireNonNull("from", from));
         Instant begin = startsAt != null && startsAt.isAfter(from) ? startsAt : from;
         return recurrence.kind() == Recurrence.Kind.FIXED_DELAY ? beforeEnd(begin) : nextDue(from);
     }

@@ -5,6 +5,7 @@ import java.sql.SQLException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import javax.sql.DataSource;
 
 import org.flywaydb.core.api.FlywayException;
@@ -73,7 +74,7 @@ public final class SchemaMigrator {
      * @throws SchemaException if that is not possible; says what to do about it
      */
     public void apply(SchemaMode mode) {
-        switch (mode) {
+        switch (Objects.requireNonNull(mode, "mode")) {
             case MIGRATE -> migrate();
             case VALIDATE -> validate();
             case NONE -> log.debug("Schema {} is used as it is", schema.name());

@@ -1,5 +1,6 @@
 package dev.pgworker.schema;
 
+import java.util.Objects;
 import java.util.regex.Pattern;
 
 /**
@@ -21,6 +22,7 @@ public record WorkerSchema(String name) {
      * @throws IllegalArgumentException if the name is invalid
      */
     public WorkerSchema {
+        Objects.requireNonNull(name, "name");
         if (!ALLOWED.matcher(name).matches()) {
             throw new IllegalArgumentException("schema name \"" + name + "\" must have 1 to 63 characters, "
                     + "only lower-case letters, digits and underscores, must begin with a letter or an underscore "
@@ -30,6 +32,6 @@ public record WorkerSchema(String name) {
 
     /** Returns the SQL text with every {@code {schema}} replaced by the quoted name. */
     public String in(String sql) {
-        return sql.replace("{schema}", '"' + name + '"');
+        return Objects.requireNonNull(sql, "sql").replace("{schema}", '"' + name + '"');
     }
 }

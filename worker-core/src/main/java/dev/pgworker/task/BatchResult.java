@@ -6,6 +6,8 @@ import java.util.List;
 
 import org.jspecify.annotations.Nullable;
 
+import dev.pgworker.internal.argument.Arguments;
+
 /**
  * The outcome of each item of a batch job, in the order of its payload. The job is completed if all items succeeded;
  * otherwise it is retried with only the failed items.
@@ -37,7 +39,9 @@ public final class BatchResult {
      * interrupt, no further item is started: the remaining ones count as failed and are left to the next attempt.
      */
     public static <T> BatchResult forEach(List<T> items, ItemHandler<? super T> handler) {
-        List<@Nullable Throwable> errors = new ArrayList<>(items.size());
+        List<@Nullable Throwable> errors =
+                new ArrayList<>(Arguments.requireNonNull("items", items).size());
+        Arguments.requireNonNull("handler", handler);
         InterruptedException interrupt = null;
         for (T item : items) {
             if (interrupt == null && Thread.currentThread().isInterrupted()) {
@@ -65,7 +69,7 @@ public final class BatchResult {
      * entries differs from the number of items, the attempt fails for the whole job.
      */
     public static BatchResult of(List<? extends @Nullable Throwable> errors) {
-        return new BatchResult(new ArrayList<>(errors));
+        return new BatchResult(new ArrayList<>(Arguments.requireNonNull("errors", errors)));
     }
 
     /** Returns one entry for each item: null if it succeeded, otherwise the error. */

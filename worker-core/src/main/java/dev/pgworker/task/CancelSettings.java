@@ -2,6 +2,8 @@ package dev.pgworker.task;
 
 import java.time.Duration;
 
+import dev.pgworker.internal.argument.Arguments;
+
 /**
  * How a worker ends handlers whose jobs are cancelled. {@link JobContext#isCancelled} returns true at once in any case.
  *
@@ -29,6 +31,7 @@ public record CancelSettings(Duration interruptAfter, Duration abandonAfter) {
     }
 
     private static void require(String name, Duration value) {
+        Arguments.requireNonNull(name, value);
         if (value.isNegative() || value.compareTo(LONGEST) > 0) {
             throw new IllegalArgumentException(
                     name + " must be between 0 and " + LONGEST.toDays() + " days, but is " + value);

@@ -75,8 +75,6 @@ public final class JobHandlerMethods {
      *     proxy on which the method cannot be called, the same exception is thrown when a job is run
      */
     public static List<TaskRegistration> find(Class<?> targetClass, Supplier<?> bean) {
-        Arguments.requireNonNull("targetClass", targetClass);
-        Arguments.requireNonNull("bean", bean);
         return find(targetClass, bean, BeanUtils::instantiateClass);
     }
 
@@ -86,6 +84,8 @@ public final class JobHandlerMethods {
      * @param policies supplies the instance of the class that {@link JobHandler#retryPolicy()} specifies
      */
     public static List<TaskRegistration> find(Class<?> targetClass, Supplier<?> bean, RetryPolicies policies) {
+        Arguments.requireNonNull("targetClass", targetClass);
+        Arguments.requireNonNull("bean", bean);
         Arguments.requireNonNull("policies", policies);
         return registrations(handlers(targetClass, bean, policies));
     }

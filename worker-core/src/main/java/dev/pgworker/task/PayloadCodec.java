@@ -177,7 +177,7 @@ public final class PayloadCodec {
      */
     @SuppressWarnings({"unchecked", "NullAway"}) // Task ties P to payloadType, and only P = Void gives null
     public <P> P decode(Job job, Task<P> task) {
-        return (P) decode(job, task.payloadType());
+        return (P) decode(job, Arguments.requireNonNull("task", task).payloadType());
     }
 
     /**
@@ -191,7 +191,8 @@ public final class PayloadCodec {
      *     and other classes with properties it is read as the empty object, which other workers store as null
      */
     public @Nullable Object decode(Job job, Type type) {
-        PayloadReader reader = readers.get(type);
+        Arguments.requireNonNull("job", job);
+        PayloadReader reader = readers.get(Arguments.requireNonNull("type", type));
         if (reader == null) {
             reader = readers.computeIfAbsent(type, t -> PayloadReader.of(mapper, mapper.constructType(t)));
         }
@@ -235,7 +236,8 @@ public final class PayloadCodec {
      *     payload
      */
     public String failedItems(Job job, BatchResult result) {
-        List<String> items = items(job.payload());
+        Arguments.requireNonNull("result", result);
+        List<String> items = items(Arguments.requireNonNull("job", job).payload());
         if (items.size() != result.errors().size()) {
             throw new IllegalArgumentException("The handler of task \"" + job.taskIdentifier() + "\" reported "
                     + result.errors().size() + " results for " + items.size() + " items");

@@ -6,6 +6,7 @@ import java.util.Optional;
 
 import org.jspecify.annotations.Nullable;
 
+import dev.pgworker.internal.argument.Arguments;
 import dev.pgworker.job.Job;
 
 /**
@@ -30,7 +31,7 @@ public record ScheduledRun(@Nullable String schedule, Instant scheduledAt, boole
      * execution if its time is the beginning of a minute, which is so until its first attempt has failed.
      */
     public static Optional<ScheduledRun> of(Job job) {
-        String payload = job.payload();
+        String payload = Arguments.requireNonNull("job", job).payload();
         if (payload.length() <= 10 && payload.strip().equals("null")) {
             return ofRust(job);
         }

@@ -3,7 +3,6 @@ package dev.pgworker.task;
 import java.time.Duration;
 import java.util.Collection;
 import java.util.Collections;
-import java.util.LinkedHashSet;
 import java.util.Set;
 
 import org.jspecify.annotations.Nullable;
@@ -52,8 +51,8 @@ public record TaskOptions(
         if (direct && transactional) {
             throw new IllegalArgumentException("a task cannot be both direct and transactional");
         }
-        noRetryFor = Collections.unmodifiableSet(new LinkedHashSet<>(noRetryFor));
-        retryFor = Collections.unmodifiableSet(new LinkedHashSet<>(retryFor));
+        noRetryFor = Collections.unmodifiableSet(Arguments.requireElements("noRetryFor", noRetryFor));
+        retryFor = Collections.unmodifiableSet(Arguments.requireElements("retryFor", retryFor));
         for (Class<? extends Throwable> type : noRetryFor) {
             if (retryFor.contains(type)) {
                 throw new IllegalArgumentException("noRetryFor and retryFor must not both have " + type.getName());
@@ -140,12 +139,24 @@ public record TaskOptions(
     /** Returns a copy of these options with these types of exceptions after which a job fails permanently. */
     public TaskOptions withNoRetryFor(Collection<Class<? extends Throwable>> noRetryFor) {
         return new TaskOptions(
-                maxAttempts, timeout, retryPolicy, transactional, direct, new LinkedHashSet<>(noRetryFor), retryFor);
+                maxAttempts,
+                timeout,
+                retryPolicy,
+                transactional,
+                direct,
+                Arguments.requireElements("noRetryFor", noRetryFor),
+                retryFor);
     }
 
     /** Returns a copy of these options with these types of exceptions after which a job is retried. */
     public TaskOptions withRetryFor(Collection<Class<? extends Throwable>> retryFor) {
         return new TaskOptions(
-                maxAttempts, timeout, retryPolicy, transactional, direct, noRetryFor, new LinkedHashSet<>(retryFor));
+                maxAttempts,
+                timeout,
+                retryPolicy,
+                transactional,
+                direct,
+                noRetryFor,
+                Arguments.requireElements("retryFor", retryFor));
     }
 }

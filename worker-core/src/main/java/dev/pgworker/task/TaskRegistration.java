@@ -51,6 +51,7 @@ public final class TaskRegistration {
 
     /** Returns the registration of a function. */
     public static <P> TaskRegistration of(Task<P> task, TaskHandler<P> handler) {
+        Arguments.requireNonNull("task", task);
         Arguments.requireNonNull("handler", handler);
         return new TaskRegistration(
                 task.identifier(),
@@ -65,6 +66,7 @@ public final class TaskRegistration {
 
     /** Returns the registration of a function that handles lists of items, each of which may fail separately. */
     public static <T> TaskRegistration ofBatch(Task<List<T>> task, BatchTaskHandler<T> handler) {
+        Arguments.requireNonNull("task", task);
         Arguments.requireNonNull("handler", handler);
         return new TaskRegistration(
                 task.identifier(),
@@ -122,6 +124,6 @@ public final class TaskRegistration {
      * @throws Exception whatever the handler throws
      */
     public @Nullable BatchResult run(JobContext context, PayloadCodec codec) throws Exception {
-        return invoker.invoke(context, codec);
+        return invoker.invoke(Arguments.requireNonNull("context", context), Arguments.requireNonNull("codec", codec));
     }
 }

@@ -13,6 +13,8 @@ import java.util.stream.Collectors;
 
 import org.jspecify.annotations.Nullable;
 
+import dev.pgworker.internal.argument.Arguments;
+
 /**
  * The tasks that an application can run, one handler for each identifier. Immutable.
  *
@@ -34,7 +36,7 @@ public final class TaskRegistry {
      */
     public static TaskRegistry of(Collection<TaskRegistration> registrations) {
         Map<String, List<TaskRegistration>> byIdentifier = new LinkedHashMap<>();
-        for (TaskRegistration registration : registrations) {
+        for (TaskRegistration registration : Arguments.requireList("registrations", registrations)) {
             byIdentifier
                     .computeIfAbsent(registration.identifier(), identifier -> new ArrayList<>())
                     .add(registration);
@@ -74,7 +76,7 @@ public final class TaskRegistry {
      *     types
      */
     public void requireTypesOf(Collection<DeclaredTask> declared) {
-        String mismatches = declared.stream()
+        String mismatches = Arguments.requireList("declared", declared).stream()
                 .map(this::mismatch)
                 .filter(Objects::nonNull)
                 .distinct()

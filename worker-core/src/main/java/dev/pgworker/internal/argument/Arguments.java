@@ -3,9 +3,15 @@ package dev.pgworker.internal.argument;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
+import java.util.ArrayList;
 import java.util.Collection;
+import java.util.Collections;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
 import java.util.Set;
 
 import org.jspecify.annotations.Nullable;
@@ -71,12 +77,27 @@ public final class Arguments {
 
     /** Returns a copy without repetitions, in the same order; neither the collection nor an element may be null. */
     public static <T> Set<T> requireElements(String name, @Nullable Collection<? extends @Nullable T> values) {
-        Set<T> copy = new LinkedHashSet<>();
-        int index = 0;
+        return new LinkedHashSet<>(requireList(name, values));
+    }
+
+    /** Returns a copy that cannot be changed; neither the collection nor an element may be null. */
+    public static <T> List<T> requireList(String name, @Nullable Collection<? extends @Nullable T> values) {
+        List<T> copy = new ArrayList<>();
         for (T value : requireNonNull(name, values)) {
-            copy.add(requireNonNull(name + "[" + index++ + "]", value));
+            copy.add(requireNonNull(name + "[" + copy.size() + "]", value));
         }
-        return copy;
+        return Collections.unmodifiableList(copy);
+    }
+
+    /** Returns a copy that cannot be changed; neither the map nor a key or value may be null. */
+    public static <K, V> Map<K, V> requireEntries(
+            String name, @Nullable Map<? extends @Nullable K, ? extends @Nullable V> map) {
+        Map<K, V> copy = new LinkedHashMap<>();
+        requireNonNull(name, map).forEach((key, value) -> {
+            K given = requireNonNull(name + ": a key", key);
+            copy.put(given, requireNonNull(name + "[" + key + "]", value));
+        });
+        return Collections.unmodifiableMap(copy);
     }
 
     /** Refuses a number out of its range; null is allowed. */
@@ -118,8 +139,13 @@ public final class Arguments {
         return given.truncatedTo(ChronoUnit.MICROS);
     }
 
+    /** Returns a delay of a hundred years at most; a negative one leads into the past. */
+    public static Duration requireDelay(@Nullable Duration delay) {
+        return requireSpan("delay", delay, LONGEST_DELAY.negated(), LONGEST_DELAY);
+    }
+
     private static String words(Duration limit) {
-        return limit.toDays() > 0 ? limit.toDays() + " days" : limit.toSeconds() + " s";
+        return limit.toDays() != 0 ? limit.toDays() + " days" : limit.toSeconds() + " s";
     }
 
     /** Returns the instant to the microsecond, as PostgreSQL keeps it; null for null. Refuses one that it cannot store. */
@@ -178,8 +204,11 @@ public final class Arguments {
         int lone = loneSurrogate(value);
         if (lone >= 0) {
             throw new IllegalArgumentException(String.format(
+                    Locale.ROOT,
                     "%s must not contain a lone surrogate, which PostgreSQL cannot store, but has U+%04X at index %d",
-                    name, (int) value.charAt(lone), lone));
+                    name,
+                    (int) value.charAt(lone),
+                    lone));
         }
         return value;
     }

@@ -276,6 +276,7 @@ public final class JdbcJobAdmin implements JobAdmin {
      * @param limit after which no more chunks of jobs and schedules are deleted
      */
     public CleanupResult cleanup(Set<CleanupTask> which, Duration failedJobsOlderThan, Duration limit) {
+        Arguments.requireNonNull("failedJobsOlderThan", failedJobsOlderThan);
         if (failedJobsOlderThan.isNegative() || failedJobsOlderThan.compareTo(LONGEST_AGE) > 0) {
             throw new IllegalArgumentException(
                     "failedJobsOlderThan must be between 0 and 3650 days, but is " + failedJobsOlderThan);

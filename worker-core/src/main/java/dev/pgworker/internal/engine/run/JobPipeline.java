@@ -10,6 +10,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import dev.pgworker.event.WorkerEvent;
+import dev.pgworker.internal.argument.Arguments;
 import dev.pgworker.internal.engine.WorkerContext;
 import dev.pgworker.internal.failure.ErrorText;
 import dev.pgworker.internal.store.RetryTime;
@@ -160,6 +161,7 @@ final class JobPipeline {
 
         @Override
         public @Nullable BatchResult proceed(String payload) throws Exception {
+            Arguments.requireNonNull("payload", payload);
             attempt.show(payload);
             return proceed();
         }
