@@ -334,7 +334,7 @@ class HostileOutcomeTest {
         db.sql("""
                 create function {schema}.refuse() returns trigger language plpgsql as $$
                 begin
-                  if old.id = %d then raise exception 'not this one' using errcode = '%s'; end if;
+                  if old.id = %s then raise exception 'not this one' using errcode = '%s'; end if;
                   return old;
                 end $$;
                 create trigger refuse before delete on {schema}._private_jobs for each row execute function {schema}.refuse()
@@ -475,7 +475,7 @@ class HostileOutcomeTest {
         db.sql("""
                 create function {schema}.refuse() returns trigger language plpgsql as $$
                 begin
-                  if old.id = %d and (tg_op = 'DELETE' or old.locked_at is not null and new.locked_at is null) then
+                  if old.id = %s and (tg_op = 'DELETE' or old.locked_at is not null and new.locked_at is null) then
                     raise exception 'not this one' using errcode = '%s';
                   end if;
                   return case when tg_op = 'DELETE' then old else new end;

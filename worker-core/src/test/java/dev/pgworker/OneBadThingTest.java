@@ -528,7 +528,7 @@ class OneBadThingTest {
         db.sql("""
                 create function {schema}.refuse() returns trigger language plpgsql as $$
                 begin
-                  if old.id in (%d, %d) then %s; end if;
+                  if old.id in (%s, %s) then %s; end if;
                   return new;
                 end $$;
                 create trigger refuse before update on {schema}._private_jobs for each row execute function {schema}.refuse()
@@ -618,7 +618,7 @@ class OneBadThingTest {
         db.sql("""
                 create function {schema}.refuse() returns trigger language plpgsql as $$
                 begin
-                  if old.id = %d then raise exception 'not this one'; end if;
+                  if old.id = %s then raise exception 'not this one'; end if;
                   return null;
                 end $$;
                 create constraint trigger refuse after update on {schema}._private_jobs deferrable initially deferred
@@ -638,7 +638,7 @@ class OneBadThingTest {
         db.sql("""
                 create function {schema}.refuse() returns trigger language plpgsql as $$
                 begin
-                  if old.id = %d then raise exception 'not this one'; end if;
+                  if old.id = %s then raise exception 'not this one'; end if;
                   return new;
                 end $$;
                 create trigger refuse before update on {schema}._private_jobs for each row execute function {schema}.refuse()
@@ -686,7 +686,7 @@ class OneBadThingTest {
         db.sql("""
                 create function {schema}.refuse() returns trigger language plpgsql as $$
                 begin
-                  if old.id = %d then raise exception 'not this one'; end if;
+                  if old.id = %s then raise exception 'not this one'; end if;
                   return new;
                 end $$;
                 create trigger refuse before update on {schema}._private_jobs for each row execute function {schema}.refuse()

@@ -5,6 +5,7 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -452,11 +453,11 @@ class SweepTest {
 
     @ParameterizedTest
     @ValueSource(
-            strings = {"complete_jobs(array[%d])", "permanently_fail_jobs(array[%d])", "reschedule_jobs(array[%d])"})
+            strings = {"complete_jobs(array[%s])", "permanently_fail_jobs(array[%s])", "reschedule_jobs(array[%s])"})
     void administrationTakesAnOldLockFromADeadWorkerOnly(String call) {
         Job job = claimedBy("w");
         age("5 hours");
-        String sql = "select count(*) from {schema}." + call.formatted(job.id());
+        String sql = "select count(*) from {schema}." + String.format(Locale.ROOT, call, job.id());
 
         register("w", "1 minute");
         assertThat(db.sql(sql).query(Integer.class).single()).isZero();

@@ -39,10 +39,10 @@ final class PgBouncer implements AutoCloseable {
         // The defaults wait 15 s before a server that was away is asked again.
         Files.writeString(file, """
                 [databases]
-                postgres = host=127.0.0.1 port=%d dbname=postgres user=postgres password=postgres
+                postgres = host=127.0.0.1 port=%s dbname=postgres user=postgres password=postgres
                 [pgbouncer]
                 listen_addr = 127.0.0.1
-                listen_port = %d
+                listen_port = %s
                 unix_socket_dir =
                 auth_type = any
                 pool_mode = transaction

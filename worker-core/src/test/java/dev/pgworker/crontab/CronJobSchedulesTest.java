@@ -5,6 +5,7 @@ import java.time.Instant;
 import java.time.ZoneId;
 import java.time.ZoneOffset;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 
 import org.assertj.core.groups.Tuple;
@@ -306,7 +307,8 @@ class CronJobSchedulesTest {
                         ".c(), zone: \"Mars\": zone must be a time zone such as Europe/Berlin or +02:00",
                         ".c(), origin: \"2026-01-01T00:00:00Z\": origin requires fixedRate",
                         ".c(), cron: \"0 8 * * *\": expression \"0 8 * * *\" is invalid: Cron expression must consist of 6 fields"
-                                + " (found 5 in \"0 8 * * *\")",
+                                // In Spring's words, and in the digits of the default locale.
+                                + String.format(Locale.getDefault(), " (found %d in \"0 8 * * *\")", 5),
                         ".c(), startsAt: \"2026-01-01\": startsAt must be an instant such as 2026-01-01T06:00:00Z or"
                                 + " 2026-01-01T06:00:00+01:00",
                         ".d(), origin: \"tomorrow\": origin must be an instant such as 2026-01-01T06:00:00Z or"

@@ -5,6 +5,7 @@ import java.sql.SQLException;
 import java.sql.SQLTransientConnectionException;
 import java.util.EnumMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Queue;
 import java.util.SplittableRandom;
@@ -179,6 +180,7 @@ final class FaultPlan {
         }
         Kind kind = allowed.get(random.nextInt(allowed.size()));
         done.add(String.format(
+                Locale.ROOT,
                 "+%d ms [%s] %s, call %d: %s", millis(), Thread.currentThread().getName(), site, call + 1, kind));
         return new Fault(kind, random, site);
     }
@@ -204,7 +206,7 @@ final class FaultPlan {
         StringBuilder text = new StringBuilder("rates");
         rates.forEach((area, rate) -> {
             if (rate > 0) {
-                text.append(String.format(" %s %.3f", area, rate));
+                text.append(String.format(Locale.ROOT, " %s %.3f", area, rate));
             }
         });
         text.append("; kinds");

@@ -8,6 +8,7 @@ import java.time.Duration;
 import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Locale;
 import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
@@ -715,7 +716,7 @@ class HistoryFaultsTest {
 
     private Duration call(String sql, String results) {
         long begun = System.nanoTime();
-        db.sql(sql.formatted(results)).query(Long.class).single();
+        db.sql(String.format(Locale.ROOT, sql, results)).query(Long.class).single();
         return Duration.ofNanos(System.nanoTime() - begun);
     }
 

@@ -45,8 +45,9 @@ public final class Values {
             Instant.MAX);
 
     /** Cannot be written as JSON, as it has no end. */
-    private static final class Endless {
+    public static final class Endless {
 
+        /** Returns this. */
         public Endless getNext() {
             return this;
         }
@@ -84,7 +85,7 @@ public final class Values {
         if (raw == Object.class) {
             List<Object> values = new ArrayList<>(TEXTS);
             values.addAll(Arrays.asList(new Endless(), Map.of("\uD800", "\0"), Double.NaN, Object.class));
-            return values;
+            return Collections.unmodifiableList(values);
         }
         if (raw.isEnum()) {
             return withNull(Arrays.asList(raw.getEnumConstants()));
@@ -104,7 +105,7 @@ public final class Values {
     private static List<?> withNull(List<?> values) {
         List<Object> all = new ArrayList<>(values);
         all.add(0, null);
-        return all;
+        return Collections.unmodifiableList(all);
     }
 
     private static List<?> arrays(Class<?> component) {
@@ -114,7 +115,7 @@ public final class Values {
             Array.set(array, 0, value);
             arrays.add(array);
         }
-        return arrays;
+        return Collections.unmodifiableList(arrays);
     }
 
     private static List<?> collections(Class<?> raw, Type element) {
@@ -122,7 +123,7 @@ public final class Values {
         for (Object value : hostile(element)) {
             collections.add(collection(raw, Collections.singletonList(value)));
         }
-        return collections;
+        return Collections.unmodifiableList(collections);
     }
 
     /** Returns a collection or stream of that kind. */

@@ -3,6 +3,7 @@ package dev.pgworker.internal.recovery;
 import java.time.Duration;
 import java.time.OffsetDateTime;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 
 import ch.qos.logback.classic.Logger;
@@ -211,10 +212,10 @@ class OldLocksTest {
                 .params(worker, heartbeat)
                 .update();
 
-        assertThat(changed("reschedule_jobs(array[%d], now(), attempts => 1)", job))
+        assertThat(changed("reschedule_jobs(array[%s], now(), attempts => 1)", job))
                 .isEqualTo(is ? 0 : 1);
-        assertThat(changed("permanently_fail_jobs(array[%d], 'test')", job)).isEqualTo(is ? 0 : 1);
-        assertThat(changed("complete_jobs(array[%d])", job)).isEqualTo(is ? 0 : 1);
+        assertThat(changed("permanently_fail_jobs(array[%s], 'test')", job)).isEqualTo(is ? 0 : 1);
+        assertThat(changed("complete_jobs(array[%s])", job)).isEqualTo(is ? 0 : 1);
         assertThat(db.jobs()).isEqualTo(is ? 1 : 0);
         if (is) {
             db.sql("select {schema}.remove_job('k')").query().listOfRows();
@@ -223,7 +224,7 @@ class OldLocksTest {
     }
 
     private int changed(String call, Job job) {
-        return db.sql("select count(*) from {schema}." + call.formatted(job.id()))
+        return db.sql("select count(*) from {schema}." + String.format(Locale.ROOT, call, job.id()))
                 .query(Integer.class)
                 .single();
     }

@@ -411,14 +411,14 @@ class ScheduleServiceTest {
         assertThat(run(service)).as("the next look for the end").isEqualTo(Duration.ofSeconds(1));
         assertThat(db.jobs()).isEqualTo(1);
 
-        end("select {schema}.complete_jobs(array[%d])");
+        end("select {schema}.complete_jobs(array[%s])");
         assertNext(service, 111);
-        end("select {schema}.permanently_fail_jobs(array[%d], 'enough')");
+        end("select {schema}.permanently_fail_jobs(array[%s], 'enough')");
         assertNext(service, 140);
-        end("update {schema}._private_jobs set key = 'k' where id = %d returning 1");
+        end("update {schema}._private_jobs set key = 'k' where id = %s returning 1");
         end("select {schema}.remove_job('k')");
         assertNext(service, 170);
-        end("delete from {schema}._private_jobs where id = %d returning 1");
+        end("delete from {schema}._private_jobs where id = %s returning 1");
         assertNext(service, 200);
         now = START.plusSeconds(300);
         run(service);
@@ -433,7 +433,7 @@ class ScheduleServiceTest {
         run(service);
         Instant later = START.plusSeconds(500);
         put("a", delay, schedule -> schedule.startsAt(later));
-        end("select {schema}.complete_jobs(array[%d])");
+        end("select {schema}.complete_jobs(array[%s])");
         now = START.plusSeconds(100);
         run(service);
         assertThat(schedules().find("a").orElseThrow().nextRun()).isEqualTo(later);

@@ -345,7 +345,7 @@ class RecoveryTest {
         db.sql("""
                 create function {schema}.refuse() returns trigger language plpgsql as $$
                 begin
-                  if old.id = %d then %s; end if;
+                  if old.id = %s then %s; end if;
                   return new;
                 end $$;
                 create %s update on {schema}._private_jobs %s for each row execute function {schema}.refuse()
@@ -375,7 +375,7 @@ class RecoveryTest {
         db.sql("""
                 create function {schema}.refuse() returns trigger language plpgsql as $$
                 begin
-                  if old.id = %d then raise exception 'not this one'; end if;
+                  if old.id = %s then raise exception 'not this one'; end if;
                   return new;
                 end $$;
                 create trigger refuse before update on {schema}._private_jobs for each row execute function {schema}.refuse()
@@ -423,7 +423,7 @@ class RecoveryTest {
                 create function {schema}.refuse() returns trigger language plpgsql as $$
                 begin raise exception 'not this one' using errcode = '%2$s'; end $$;
                 create trigger refuse before update on {schema}._private_jobs
-                  for each row when (old.id = %1$d) execute function {schema}.refuse();
+                  for each row when (old.id = %1$s) execute function {schema}.refuse();
                 create trigger refuse before update on {schema}._private_job_queues
                   for each row when (old.queue_name = 'c') execute function {schema}.refuse()
                 """.formatted(refused.id(), errorCode)).update();
@@ -490,7 +490,7 @@ class RecoveryTest {
         db.sql("""
                 create function {schema}.refuse() returns trigger language plpgsql as $$
                 begin
-                  if old.id in (%d, %d, %d) then raise exception 'not this one'; end if;
+                  if old.id in (%s, %s, %s) then raise exception 'not this one'; end if;
                   return new;
                 end $$;
                 create trigger refuse before update on {schema}._private_jobs for each row execute function {schema}.refuse()
