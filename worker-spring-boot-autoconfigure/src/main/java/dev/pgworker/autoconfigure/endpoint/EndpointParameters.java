@@ -50,7 +50,7 @@ final class EndpointParameters {
         }
         try {
             return parser.apply(text.strip());
-        } catch (NumberFormatException | DateTimeException | ArithmeticException e) {
+        } catch (IllegalArgumentException | DateTimeException | ArithmeticException e) {
             throw new IllegalArgumentException(name + " must be " + wanted + ", but is \"" + text + "\"", e);
         }
     }
