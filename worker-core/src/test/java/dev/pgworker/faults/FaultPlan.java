@@ -181,7 +181,12 @@ final class FaultPlan {
         Kind kind = allowed.get(random.nextInt(allowed.size()));
         done.add(String.format(
                 Locale.ROOT,
-                "+%d ms [%s] %s, call %d: %s", millis(), Thread.currentThread().getName(), site, call + 1, kind));
+                "+%d ms [%s] %s, call %d: %s",
+                millis(),
+                Thread.currentThread().getName(),
+                site,
+                call + 1,
+                kind));
         return new Fault(kind, random, site);
     }
 
