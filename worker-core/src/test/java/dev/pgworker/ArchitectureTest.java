@@ -90,7 +90,7 @@ class ArchitectureTest {
         layers.put("internal.failure", Set.of());
         layers.put("internal.pattern", Set.of());
         layers.put("internal.lifecycle", Set.of("internal.failure"));
-        layers.put("schema", Set.of());
+        layers.put("schema", Set.of("internal.jdbc"));
         layers.put("internal.jdbc", Set.of("internal.failure"));
         layers.put("history", Set.of("internal.argument"));
         layers.put("statistics", Set.of());

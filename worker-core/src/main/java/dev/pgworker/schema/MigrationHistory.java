@@ -1,7 +1,5 @@
 package dev.pgworker.schema;
 
-import java.lang.reflect.InvocationTargetException;
-import java.lang.reflect.Proxy;
 import java.sql.Connection;
 import java.sql.ResultSet;
 import java.sql.SQLException;
@@ -40,7 +38,7 @@ final class MigrationHistory {
         this.files = new MigrationFiles(schema, location);
     }
 
-    /** Applies what has not been applied yet, and functions whose text has changed, in one transaction. */
+    /** Applies what has not been applied yet, and functions whose text has changed, in the transaction of a {@link PinnedConnection}. */
     void migrate(Connection connection) {
         flyway(connection).migrate();
     }
@@ -147,32 +145,19 @@ final class MigrationHistory {
         return new State(failed, newer, missing, List.copyOf(outdated), applied);
     }
 
-    /** Reads the history so that neither has the session's search path a say nor keeps the session what Flyway sets. */
+    /** Reads the history so that the session's search path has no say, in the transaction under way or in one of its own. */
     private MigrationInfoService info(Connection connection) throws SQLException {
+        if (!connection.getAutoCommit()) {
+            return flyway(connection).info();
+        }
         connection.setAutoCommit(false);
         try (Statement statement = connection.createStatement()) {
-            statement.execute("set local search_path = " + SessionLimits.SEARCH_PATH);
-            return flyway(withoutEnd(connection)).info();
+            statement.execute("set local search_path = pg_catalog, pg_temp");
+            return flyway(PinnedConnection.of(connection)).info();
         } finally {
             connection.rollback();
             connection.setAutoCommit(true);
         }
-    }
-
-    /** A connection whose transaction its user cannot end. */
-    private static Connection withoutEnd(Connection connection) {
-        Set<String> passedOver = Set.of("setAutoCommit", "commit", "rollback", "close");
-        return (Connection) Proxy.newProxyInstance(
-                Connection.class.getClassLoader(), new Class<?>[] {Connection.class}, (proxy, method, args) -> {
-                    if (passedOver.contains(method.getName())) {
-                        return null;
-                    }
-                    try {
-                        return method.invoke(connection, args);
-                    } catch (InvocationTargetException e) {
-                        throw e.getCause();
-                    }
-                });
     }
 
     private String pathOf(String script) {

@@ -27,7 +27,7 @@ final class SchemaFailures {
                             + said,
                     "Add targetServerType=primary to spring.datasource.url (or worker.schema.url) and list the addresses of"
                             + " all servers in it, or change it to the address of the primary. On a primary, reset"
-                            + " default_transaction_read_only.",
+                            + " default_transaction_read_only, or set spring.datasource.hikari.read-only=false.",
                     failure);
         }
         if (state.equals("3D000")) {

@@ -8,9 +8,12 @@ import java.sql.Statement;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+
+import dev.pgworker.internal.jdbc.Pooler;
 
 /**
  * Brings the indexes of one schema to what {@code pgworker_indexes()} says, concurrently: adding and completing jobs goes on
@@ -26,6 +29,17 @@ final class SchemaIndexes {
     /** How long a build waits for a lock or a transaction of somebody, of which it meets several. */
     private static final Duration PATIENCE = Duration.ofSeconds(5);
 
+    /** How long a build takes at most behind a pooler, where the session cannot have a limit for locks alone. */
+    private static final Duration POOLED_LIMIT = Duration.ofMinutes(1);
+
+    /** How long to wait for others that build an index of the table, or vacuum it. */
+    private static final Duration LONGEST_WAIT = Duration.ofMinutes(1);
+
+    private static final Duration RETRY = Duration.ofMillis(250);
+
+    /** What a statement fails with that was cancelled, and one whose index others have built meanwhile. */
+    private static final Set<String> ENDED = Set.of("57014", "42P07");
+
     private final WorkerSchema schema;
     private final PeerIndexes peers;
 
@@ -40,13 +54,19 @@ final class SchemaIndexes {
      * @param statement what brings the index to its state
      * @param mayDo whether the user owns the table
      * @param leftover whether an unfinished index of that name has to go first
+     * @param busy whether somebody builds an index of the table at the moment, perhaps this one
      */
-    record Step(String index, String statement, boolean mayDo, boolean leftover) {}
+    record Step(String index, String statement, boolean mayDo, boolean leftover, boolean busy) {}
 
     private static final String STEPS = """
             select declared.name, declared.relation, declared.definition, declared.of_peers,
                    i.indexrelid is not null as present, coalesce(i.indisvalid, false) as valid,
-                   pg_catalog.pg_has_role(t.relowner, 'USAGE') as owned
+                   pg_catalog.pg_has_role(t.relowner, 'USAGE') as owned,
+                   exists (
+                     select from pg_catalog.pg_locks l
+                     where l.relation = t.oid and l.mode = 'ShareUpdateExclusiveLock' and l.granted
+                       and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = pg_catalog.current_database())
+                   ) as busy
             from {schema}.pgworker_indexes() declared
             join pg_catalog.pg_namespace n on n.nspname = ?::pg_catalog.name
             join pg_catalog.pg_class t on t.relnamespace = n.oid and t.relname = declared.relation
@@ -82,9 +102,9 @@ final class SchemaIndexes {
                     if (wanted && !row.getBoolean("valid")) {
                         String build = schema.in("create index concurrently " + name + " on {schema}."
                                 + row.getString("relation") + " " + row.getString("definition"));
-                        steps.add(new Step(name, build, row.getBoolean("owned"), present));
+                        steps.add(new Step(name, build, row.getBoolean("owned"), present, row.getBoolean("busy")));
                     } else if (!wanted && present) {
-                        steps.add(new Step(name, drop(name), row.getBoolean("owned"), false));
+                        steps.add(new Step(name, drop(name), row.getBoolean("owned"), false, row.getBoolean("busy")));
                     }
                 }
             }
@@ -98,7 +118,7 @@ final class SchemaIndexes {
 
     /** Does what is to be done, as far as rights and the transactions of others allow; the connection commits by itself. */
     void build(Connection connection) throws SQLException {
-        for (Step step : steps(connection)) {
+        for (Step step : stepsAfterOthers(connection)) {
             if (step.mayDo) {
                 run(connection, step);
             } else {
@@ -107,10 +127,25 @@ final class SchemaIndexes {
         }
     }
 
+    /** Who builds an index has a lock on its table, and so has a vacuum. */
+    private List<Step> stepsAfterOthers(Connection connection) throws SQLException {
+        long begin = System.nanoTime();
+        List<Step> steps = steps(connection);
+        while (steps.stream().anyMatch(step -> step.mayDo && step.busy)
+                && System.nanoTime() - begin < LONGEST_WAIT.toNanos()) {
+            Pause.of(RETRY);
+            steps = steps(connection);
+        }
+        return steps;
+    }
+
     private void run(Connection connection, Step step) throws SQLException {
-        SessionLimits before = SessionLimits.of(connection, PATIENCE);
+        SessionLimits limits = Pooler.isBefore(connection) ? null : SessionLimits.of(connection, PATIENCE);
         try (Statement statement = connection.createStatement()) {
             long begin = System.nanoTime();
+            if (limits == null) {
+                statement.setQueryTimeout((int) POOLED_LIMIT.toSeconds());
+            }
             if (step.leftover) {
                 statement.execute(drop(step.index));
             }
@@ -122,12 +157,14 @@ final class SchemaIndexes {
                     Duration.ofNanos(System.nanoTime() - begin).toMillis(),
                     step.statement);
         } catch (SQLException e) {
-            if (!Contention.isCauseOf(e)) {
+            if (!Contention.isCauseOf(e) && !ENDED.contains(String.valueOf(e.getSQLState()))) {
                 throw e;
             }
-            tell(step, "other transactions were in the way for more than " + PATIENCE.toSeconds() + " s");
+            tell(step, "other sessions were in the way (" + SchemaFailures.messageOf(e) + ")");
         } finally {
-            before.putBack();
+            if (limits != null) {
+                limits.putBack();
+            }
         }
     }
 

@@ -5,7 +5,7 @@ import java.sql.SQLException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Objects;
+import java.util.Optional;
 import javax.sql.DataSource;
 
 import org.flywaydb.core.api.FlywayException;
@@ -13,13 +13,16 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
+import dev.pgworker.internal.jdbc.Pooler;
+
 /**
  * Installs, adopts and validates the schema with a separate Flyway, whose history is stored in the schema. The
  * application's own Flyway, if any, is not affected.
  *
- * <p>Every method takes one connection from the data source, uses it until it returns, and restores its session
- * settings; a pool with one connection is sufficient. Any number of applications may start at the same time: an
- * advisory lock lets one of them migrate while the others wait and then find nothing to do.
+ * <p>Every method takes one connection from the data source and uses it until it returns; a pool with one connection is
+ * sufficient. It leaves no setting, lock, prepared statement or temporary object on the session, so that the connection
+ * may lead through a connection pooler. Any number of applications may start at the same time: a lock lets one of them
+ * migrate while the others wait, five minutes at most, and then find nothing to do.
  *
  * <p>Jobs can be added and run during a migration, by workers of any kind. A migration waits less than half a second
  * for a lock, so that other sessions do not wait longer for the migration, and retries if it does not get the lock; it
@@ -33,6 +36,9 @@ public final class SchemaMigrator {
 
     /** How often to look whether a server has started up. */
     private static final Duration RETRY = Duration.ofMillis(250);
+
+    /** How long to wait for others that migrate. */
+    static final Duration LONGEST_WAIT = Duration.ofMinutes(5);
 
     static final String MIGRATIONS = "dev/pgworker/schema/migration";
 
@@ -56,15 +62,21 @@ public final class SchemaMigrator {
      * @param peerIndexes what happens to the indexes that only other Graphile Workers need
      */
     public SchemaMigrator(DataSource dataSource, WorkerSchema schema, PeerIndexes peerIndexes) {
-        this(dataSource, schema, peerIndexes, MIGRATIONS);
+        this(dataSource, schema, peerIndexes, MIGRATIONS, LONGEST_WAIT);
     }
 
-    /** Creates a migrator that finds its migrations in this place on the classpath. */
-    SchemaMigrator(DataSource dataSource, WorkerSchema schema, PeerIndexes peerIndexes, String location) {
+    /**
+     * Creates a migrator.
+     *
+     * @param location where on the classpath the migrations are
+     * @param patience how long to wait for others that migrate
+     */
+    SchemaMigrator(
+            DataSource dataSource, WorkerSchema schema, PeerIndexes peerIndexes, String location, Duration patience) {
         this.dataSource = dataSource;
         this.schema = schema;
         this.history = new MigrationHistory(schema, location);
-        this.patiently = new PatientMigration(schema);
+        this.patiently = new PatientMigration(schema, patience);
         this.indexes = new SchemaIndexes(schema, peerIndexes);
     }
 
@@ -132,37 +144,38 @@ public final class SchemaMigrator {
      * earlier version up to date. If the schema is up to date, the user does not need any privilege to change it.
      *
      * @throws SchemaException if the server is too old, if the migration ledger is unknown, if a privilege is missing,
-     *     or if the locks on the tables could not be obtained within a minute
+     *     if the locks on the tables could not be obtained within a minute, or if others migrate for five minutes
      */
     public void migrate() {
         run(connection -> {
-            ServerCheck.check(connection);
+            check(connection);
             ledger(connection).check(schema);
             if (isInPlace(connection)) {
                 return null;
             }
-            MigrationLock lock = new MigrationLock(schema);
-            lock.take(connection);
-            try {
-                Ledger ledger = ledger(connection);
-                ledger.check(schema);
-                MigrationHistory.State state = history.read(connection);
-                if (!ledger.ours() || !state.isUpToDate()) {
-                    if (!ledger.ours()) {
-                        new Adoption(connection, schema).check(ledger);
-                    }
-                    new MigrationRights(schema).check(connection);
-                    patiently.run(connection, () -> history.migrate(connection));
-                    log.info("Schema {} is {}", schema.name(), ledger.describeMigration());
-                    state = history.read(connection);
-                }
-                restoreFunctions(connection, state);
-                indexes.build(connection);
-            } finally {
-                lock.giveBack(connection);
+            Ledger found = ledger(connection);
+            if (!found.ours()) {
+                new Adoption(connection, schema).check(found);
             }
+            patiently
+                    .run(connection, this::bringUpToDate)
+                    .ifPresent(before -> log.info("Schema {} is {}", schema.name(), before.describeMigration()));
+            restoreFunctions(connection);
+            indexes.build(connection);
             return null;
         });
+    }
+
+    /** Returns what was there before; nothing if others have migrated meanwhile. */
+    private Optional<Ledger> bringUpToDate(Connection connection) throws SQLException {
+        Ledger ledger = ledger(connection);
+        ledger.check(schema);
+        if (ledger.ours() && history.read(connection).isUpToDate()) {
+            return Optional.empty();
+        }
+        new MigrationRights(schema).check(connection);
+        history.migrate(connection);
+        return Optional.of(ledger);
     }
 
     /**
@@ -172,7 +185,7 @@ public final class SchemaMigrator {
      */
     public void validate() {
         run(connection -> {
-            ServerCheck.check(connection);
+            check(connection);
             Ledger ledger = ledger(connection);
             ledger.check(schema);
             if (!ledger.ours()) {
@@ -207,6 +220,19 @@ public final class SchemaMigrator {
     }
 
     /**
+     * Checks that a worker can use connections of the data source, without looking at the schema.
+     *
+     * @throws SchemaException if the database cannot be reached or is too old, or if a connection pooler allows no
+     *     transactions, or passes prepared statements on to sessions that it shares
+     */
+    public void checkConnections() {
+        run(connection -> {
+            check(connection);
+            return null;
+        });
+    }
+
+    /**
      * Returns the version of the installed schema, using one short query.
      *
      * @throws SchemaException if the schema is not installed or cannot be read
@@ -219,6 +245,14 @@ public final class SchemaMigrator {
                     "Start an application with worker.schema.mode=migrate and a user that may create the schema.");
         }
         return installed;
+    }
+
+    private void check(Connection connection) throws SQLException {
+        ServerCheck.check(connection);
+        Pooler.Problem problem = Pooler.problem(connection, dataSource);
+        if (problem != null) {
+            throw new SchemaException(problem.text(), problem.action());
+        }
     }
 
     private boolean isInPlace(Connection connection) throws SQLException {
@@ -240,20 +274,21 @@ public final class SchemaMigrator {
         return state.newer() ? List.of() : new SharedFunctions(schema, state.applied()).replaced(connection);
     }
 
-    private void restoreFunctions(Connection connection, MigrationHistory.State state) throws SQLException {
-        if (state.newer()) {
-            return;
-        }
-        SharedFunctions functions = new SharedFunctions(schema, state.applied());
-        List<String> replaced = functions.replaced(connection);
+    private void restoreFunctions(Connection connection) throws SQLException {
+        MigrationHistory.State state = history.read(connection);
+        List<String> replaced = replacedFunctions(connection, state);
         if (replaced.isEmpty()) {
             return;
         }
+        SharedFunctions functions = new SharedFunctions(schema, state.applied());
         if (!functions.mayRestore(connection)) {
             tellReplaced(replaced);
             return;
         }
-        patiently.run(connection, () -> functions.restore(connection, replaced));
+        patiently.run(connection, inside -> {
+            functions.restore(inside, replaced);
+            return replaced;
+        });
         log.info(
                 "Functions that another Graphile Worker had replaced in schema {} have been restored: {}",
                 schema.name(),

@@ -113,9 +113,8 @@ final class SharedFunctions {
         }
     }
 
-    /** Puts our texts in place of others, all at once; oids, grants, attributes and what depends on the functions stay. */
+    /** Puts our texts in place of others, in the transaction under way; oids, grants, attributes and what depends on the functions stay. */
     void restore(Connection connection, List<String> names) throws SQLException {
-        connection.setAutoCommit(false);
         try (Statement statement = connection.createStatement()) {
             FunctionAttributes attributes = FunctionAttributes.read(connection, schema);
             for (String name : names) {
@@ -125,10 +124,6 @@ final class SharedFunctions {
                 }
             }
             attributes.putBack(connection);
-            connection.commit();
-        } finally {
-            connection.rollback();
-            connection.setAutoCommit(true);
         }
     }
 }

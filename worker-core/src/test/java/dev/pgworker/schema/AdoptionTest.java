@@ -386,7 +386,7 @@ class AdoptionTest {
 
     /** The migrator of the next version. */
     private SchemaMigrator upgraded() {
-        return new SchemaMigrator(pool, schema, PeerIndexes.AUTO, UPGRADED);
+        return new SchemaMigrator(pool, schema, PeerIndexes.AUTO, UPGRADED, SchemaMigrator.LONGEST_WAIT);
     }
 
     private void installPeer(String peer) {

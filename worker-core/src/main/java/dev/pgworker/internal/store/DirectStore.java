@@ -20,6 +20,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import dev.pgworker.internal.failure.DatabaseContact;
+import dev.pgworker.internal.jdbc.LocalSettings;
 import dev.pgworker.internal.jdbc.PrivateConnections;
 import dev.pgworker.internal.jdbc.SqlArrays;
 import dev.pgworker.internal.jdbc.SqlRows;
@@ -61,12 +62,8 @@ public final class DirectStore {
             plan_cache_mode=force_generic_plan enable_seqscan=off enable_bitmapscan=off enable_sort=off enable_hashjoin=off
             enable_mergejoin=off""";
 
-    /** Not every server knows all settings. */
-    private static final String SET = """
-            select pg_catalog.set_config(s.name, pg_catalog.split_part(g.one, '=', 2), false)
-            from pg_catalog.regexp_split_to_table(?, '[[:space:]]+') g(one)
-            join pg_catalog.pg_settings s on s.name operator(pg_catalog.=) pg_catalog.split_part(g.one, '=', 1)
-            """;
+    /** The first statements of each transaction: a pooler may give the session to others in between. */
+    private static final String BEGIN = "set transaction isolation level read committed; ";
 
     /** What broken batches have left of jobs that are gone. */
     private static final String FORGET = """
@@ -81,17 +78,16 @@ public final class DirectStore {
         try {
             connection.setNetworkTimeout(Runnable::run, (int) ANSWER_LIMIT.toMillis());
             connection.setAutoCommit(true);
-            connection.setTransactionIsolation(Connection.TRANSACTION_READ_COMMITTED);
-            try (PreparedStatement statement = connection.prepareStatement(SET)) {
-                statement.setString(1, SETTINGS);
-                statement.execute();
-            }
-            try (PreparedStatement statement = connection.prepareStatement(sql.in(FORGET))) {
+            String begin = BEGIN + LocalSettings.statement(connection, SETTINGS);
+            connection.setAutoCommit(false);
+            try (PreparedStatement first = connection.prepareStatement(begin);
+                    PreparedStatement statement = connection.prepareStatement(sql.in(FORGET))) {
+                first.execute();
                 statement.setString(1, sql.workerId());
                 statement.execute();
             }
-            connection.setAutoCommit(false);
-            return new Session(opened.incrementAndGet(), connection);
+            connection.commit();
+            return new Session(opened.incrementAndGet(), connection, begin);
         } catch (SQLException | RuntimeException | Error e) {
             breakOff(connection);
             throw e;
@@ -112,12 +108,14 @@ public final class DirectStore {
 
         private final int number;
         private final Connection connection;
+        private final String begin;
         private volatile boolean inBatch;
         private volatile boolean broken;
 
-        private Session(int number, Connection connection) {
+        private Session(int number, Connection connection, String begin) {
             this.number = number;
             this.connection = connection;
+            this.begin = begin + "; " + sql.in(LOCK);
         }
 
         private <T> T call(SqlWork<T> work) throws SQLException {
@@ -162,7 +160,7 @@ public final class DirectStore {
                 throws SQLException {
             return call(() -> {
                 inBatch = true;
-                try (PreparedStatement lock = connection.prepareStatement(sql.in(LOCK));
+                try (PreparedStatement lock = connection.prepareStatement(begin);
                         PreparedStatement statement = connection.prepareStatement(sql.in(TAKE))) {
                     lock.execute();
                     statement.setString(1, Floor.text(floors));
