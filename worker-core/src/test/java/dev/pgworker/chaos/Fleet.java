@@ -17,6 +17,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Predicate;
 import java.util.stream.Stream;
 
+import dev.pgworker.testing.PgBouncer;
 import dev.pgworker.testing.WorkerProcess;
 
 /**

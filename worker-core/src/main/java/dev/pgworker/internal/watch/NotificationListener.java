@@ -20,6 +20,7 @@ import dev.pgworker.internal.argument.LogText;
 import dev.pgworker.internal.engine.WorkerContext;
 import dev.pgworker.internal.engine.floor.JobAnnouncements;
 import dev.pgworker.internal.failure.DatabaseContact;
+import dev.pgworker.internal.jdbc.Pooler;
 import dev.pgworker.internal.lifecycle.BackgroundService;
 import dev.pgworker.internal.lifecycle.Started;
 import dev.pgworker.internal.watch.MessageArrival.Reception;
@@ -42,6 +43,11 @@ public final class NotificationListener extends BackgroundService {
 
     /** How long a server may take that is asked to listen. */
     private static final int LISTEN_LIMIT_MILLIS = 10_000;
+
+    private static final String POOLED =
+            "The connection pooler gives the server's sessions to others between transactions, so that"
+                    + " notifications would go to these. Set worker.listen.url to an address of PostgreSQL itself, or"
+                    + " worker.listen.enabled=false; until then the worker finds jobs at each worker.poll-interval";
 
     private static final int UNLISTEN_LIMIT_MILLIS = 1_000;
 
@@ -162,6 +168,9 @@ public final class NotificationListener extends BackgroundService {
         }
         int usual = fresh.getNetworkTimeout();
         fresh.setNetworkTimeout(Runnable::run, LISTEN_LIMIT_MILLIS);
+        if (Pooler.sharesSessions(fresh, dataSource)) {
+            throw new SQLException(POOLED, "0A000");
+        }
         Reception current = reception(fresh);
         reception = current;
         // What others send may come before the answers do.

@@ -1,18 +1,20 @@
-package dev.pgworker.chaos;
+package dev.pgworker.testing;
 
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
+import java.net.Socket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.List;
 import java.util.stream.Stream;
 
-import dev.pgworker.testing.WorkerProcess;
+import org.awaitility.Awaitility;
+import org.jspecify.annotations.Nullable;
 
-/** A PgBouncer in transaction mode before a server. */
-final class PgBouncer implements AutoCloseable {
+/** A PgBouncer before a server. */
+public final class PgBouncer implements AutoCloseable {
 
     private final Path configuration;
     private final WorkerProcess process;
@@ -24,8 +26,18 @@ final class PgBouncer implements AutoCloseable {
         this.port = port;
     }
 
-    /** Starts one for the server on the given port; returns null if none is installed. */
-    static PgBouncer start(int server, String name) throws IOException {
+    /** Starts one in transaction mode for the server on the given port; returns null if none is installed. */
+    public static @Nullable PgBouncer start(int server, String name) throws IOException {
+        return start(server, name, "transaction", 30);
+    }
+
+    /**
+     * Starts one for the server on the given port; returns null if none is installed.
+     *
+     * @param mode {@code session}, {@code transaction} or {@code statement}
+     * @param size how many sessions of the server each database has at most
+     */
+    public static @Nullable PgBouncer start(int server, String name, String mode, int size) throws IOException {
         Path program = Stream.of("/usr/sbin", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin")
                 .map(folder -> Path.of(folder, "pgbouncer"))
                 .filter(Files::isExecutable)
@@ -39,18 +51,18 @@ final class PgBouncer implements AutoCloseable {
         // The defaults wait 15 s before a server that was away is asked again.
         Files.writeString(file, """
                 [databases]
-                postgres = host=127.0.0.1 port=%s dbname=postgres user=postgres password=postgres
+                * = host=127.0.0.1 port=%s user=postgres password=postgres
                 [pgbouncer]
                 listen_addr = 127.0.0.1
                 listen_port = %s
                 unix_socket_dir =
                 auth_type = any
-                pool_mode = transaction
-                default_pool_size = 30
+                pool_mode = %s
+                default_pool_size = %s
                 max_client_conn = 300
                 server_login_retry = 1
                 ignore_startup_parameters = extra_float_digits
-                """.formatted(server, port));
+                """.formatted(server, port, mode, size));
         // It refuses to run as root.
         boolean root = System.getProperty("user.name").equals("root");
         if (root) {
@@ -59,7 +71,17 @@ final class PgBouncer implements AutoCloseable {
         List<String> command = root
                 ? List.of(program.toString(), "-u", "nobody", file.toString())
                 : List.of(program.toString(), file.toString());
-        return new PgBouncer(file, WorkerProcess.start(command, name + "pgbouncer"), port);
+        PgBouncer bouncer = new PgBouncer(file, WorkerProcess.start(command, name + "pgbouncer"), port);
+        Awaitility.await().until(() -> answers(port));
+        return bouncer;
+    }
+
+    private static boolean answers(int port) {
+        try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), port)) {
+            return socket.isConnected();
+        } catch (IOException e) {
+            return false;
+        }
     }
 
     private static int freePort() throws IOException {
@@ -68,7 +90,7 @@ final class PgBouncer implements AutoCloseable {
         }
     }
 
-    int port() {
+    public int port() {
         return port;
     }
 
