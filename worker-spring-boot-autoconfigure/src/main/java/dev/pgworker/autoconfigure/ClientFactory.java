@@ -95,7 +95,7 @@ final class ClientFactory {
                 credentials.url(),
                 credentials.user(),
                 credentials.password(),
-                database.connectionDetails());
+                database);
         return new SchemaMigrator(
                 separate == null ? database.dataSource() : separate,
                 instances.get(worker).schema(),
@@ -105,7 +105,14 @@ final class ClientFactory {
     WorkerSchemaInitializer schemaInitializer(String worker) {
         WorkerProperties.Schema schema = properties(worker).schema();
         return new WorkerSchemaInitializer(
-                instances.get(worker).schemaMigrator(), schema.mode(), schema.startupTimeout());
+                instances.get(worker).schemaMigrator(),
+                schema.mode(),
+                schema.startupTimeout(),
+                schema.url() == null
+                        ? () -> {}
+                        : new SchemaMigrator(
+                                database(worker).dataSource(),
+                                instances.get(worker).schema())::checkConnections);
     }
 
     /**

@@ -2,18 +2,24 @@ package dev.pgworker.autoconfigure;
 
 import java.sql.DriverManager;
 import java.sql.SQLException;
+import java.util.Objects;
 import java.util.Properties;
 import java.util.Set;
+import java.util.stream.Stream;
 import javax.sql.DataSource;
 
 import com.zaxxer.hikari.HikariConfigMXBean;
 import com.zaxxer.hikari.HikariDataSource;
+import com.zaxxer.hikari.util.UtilityElf;
 import org.jspecify.annotations.Nullable;
 import org.postgresql.ds.PGSimpleDataSource;
 import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
 import org.springframework.boot.jdbc.DataSourceUnwrapper;
 import org.springframework.boot.jdbc.autoconfigure.JdbcConnectionDetails;
+import org.springframework.jdbc.datasource.DelegatingDataSource;
 import org.springframework.jdbc.datasource.DriverManagerDataSource;
+import org.springframework.jdbc.datasource.LazyConnectionDataSourceProxy;
+import org.springframework.jdbc.datasource.TransactionAwareDataSourceProxy;
 import org.springframework.util.ClassUtils;
 
 /** Makes the data sources that do not take their connections from the application's pool. */
@@ -37,17 +43,18 @@ final class SeparateConnections {
      * Returns a data source that opens a connection at every call, or null if nothing is set.
      *
      * @param prefix what the names of the properties begin with
-     * @param application where what is not set comes from, or null if that is unknown
+     * @param database where what is not set comes from; what its pool does to each connection is done for the same user
      */
     static @Nullable DataSource create(
             String prefix,
             @Nullable String url,
             @Nullable String user,
             @Nullable String password,
-            @Nullable JdbcConnectionDetails application) {
+            WorkerDatabase database) {
         if (url == null && user == null && password == null) {
             return null;
         }
+        JdbcConnectionDetails application = database.connectionDetails();
         String usedUrl = url != null || application == null ? url : application.getJdbcUrl();
         if (usedUrl == null) {
             throw new InvalidConfigurationPropertyValueException(
@@ -59,31 +66,15 @@ final class SeparateConnections {
         String usedUser = user != null || application == null ? user : application.getUsername();
         String usedPassword =
                 user != null || password != null || application == null ? password : application.getPassword();
-        return open(prefix, usedUrl, usedUser, usedPassword);
+        return open(prefix, usedUrl, usedUser, usedPassword, user == null ? database.dataSource() : null);
     }
 
     /**
-     * Returns a data source that opens a connection to the application's database at every call, or null if it is unknown how
-     * the application does.
-     *
-     * @param pool where the application takes its connections from
-     * @param application where the pool has its settings from, or null if that is unknown
+     * Returns a data source that opens a connection at every call as the application's pool does, or null if it is unknown how
+     * that does, or what it or a wrapper does to its connections: then the pool's are used.
      */
-    static @Nullable DataSource like(DataSource pool, @Nullable JdbcConnectionDetails application) {
-        if (HIKARI_PRESENT) {
-            PGSimpleDataSource like = Hikari.like(pool);
-            if (like != null) {
-                return like;
-            }
-        }
-        if (application == null) {
-            return null;
-        }
-        PGSimpleDataSource like = driver(application.getJdbcUrl());
-        if (like != null) {
-            login(like, application.getUsername(), application.getPassword());
-        }
-        return like;
+    static @Nullable DataSource like(DataSource pool) {
+        return HIKARI_PRESENT ? Hikari.like(pool) : null;
     }
 
     /** Returns how a pool connects, or null if that is unknown. */
@@ -91,7 +82,8 @@ final class SeparateConnections {
         return HIKARI_PRESENT ? Hikari.details(pool) : null;
     }
 
-    private static DataSource open(String prefix, String url, @Nullable String user, @Nullable String password) {
+    private static DataSource open(
+            String prefix, String url, @Nullable String user, @Nullable String password, @Nullable DataSource pool) {
         if (!url.startsWith("jdbc:")) {
             throw notAUrl(prefix);
         }
@@ -102,7 +94,7 @@ final class SeparateConnections {
             dataSource.setPassword(password);
             return dataSource;
         }
-        PGSimpleDataSource dataSource = driver(url);
+        PGSimpleDataSource dataSource = driver(url, pool);
         if (dataSource == null) {
             throw notAUrl(prefix);
         }
@@ -122,12 +114,15 @@ final class SeparateConnections {
     /**
      * Returns the driver's own data source with limits: a server that was stopped or cut off must not keep anybody waiting.
      * The plain driver prefers a user inside the URL to the one given beside it; this one does not.
+     *
+     * @param pool whose initialization the connections get, or null for none
      */
-    private static @Nullable PGSimpleDataSource driver(@Nullable String url) {
+    private static @Nullable PGSimpleDataSource driver(@Nullable String url, @Nullable DataSource pool) {
         if (url == null || !url.startsWith(POSTGRESQL)) {
             return null;
         }
-        PGSimpleDataSource dataSource = new PGSimpleDataSource();
+        PGSimpleDataSource dataSource =
+                pool != null && HIKARI_PRESENT ? Hikari.initializedAs(pool) : new PGSimpleDataSource();
         try {
             dataSource.setUrl(url);
             dataSource.setConnectTimeout(shorter(dataSource.getConnectTimeout(), CONNECT_SECONDS));
@@ -189,14 +184,38 @@ final class SeparateConnections {
                     : new Details(pool.getJdbcUrl(), pool.getUsername(), pool.getPassword());
         }
 
-        /** Returns what connects as the pool does; null if it is another pool, or gets its connections in another way. */
-        static @Nullable PGSimpleDataSource like(DataSource dataSource) {
-            HikariDataSource pool =
-                    DataSourceUnwrapper.unwrap(dataSource, HikariConfigMXBean.class, HikariDataSource.class);
-            if (pool == null || pool.getDataSourceClassName() != null || pool.getDataSource() != null) {
+        /** Returns the pool if nothing but HikariCP itself decides what connections it gives. */
+        private static @Nullable HikariDataSource plain(DataSource dataSource) {
+            DataSource plain = dataSource;
+            while (plain instanceof TransactionAwareDataSourceProxy || plain instanceof LazyConnectionDataSourceProxy) {
+                plain = ((DelegatingDataSource) plain).getTargetDataSource();
+            }
+            return plain instanceof HikariDataSource pool && pool.getClass() == HikariDataSource.class ? pool : null;
+        }
+
+        /** Returns a data source without an address that does to its connections what a pool does to its own. */
+        static PGSimpleDataSource initializedAs(DataSource dataSource) {
+            HikariDataSource pool = plain(dataSource);
+            if (pool == null
+                    || Stream.of(pool.getTransactionIsolation(), pool.getSchema(), pool.getConnectionInitSql())
+                            .allMatch(Objects::isNull)) {
+                return new PGSimpleDataSource();
+            }
+            return new InitializedDataSource(
+                    UtilityElf.getTransactionIsolation(pool.getTransactionIsolation()),
+                    pool.getSchema(),
+                    pool.getConnectionInitSql());
+        }
+
+        static @Nullable DataSource like(DataSource dataSource) {
+            HikariDataSource pool = plain(dataSource);
+            if (pool == null
+                    || pool.getDataSourceClassName() != null
+                    || pool.getDataSource() != null
+                    || pool.getCredentialsProvider() != null) {
                 return null;
             }
-            PGSimpleDataSource like = driver(pool.getJdbcUrl());
+            PGSimpleDataSource like = driver(pool.getJdbcUrl(), dataSource);
             if (like == null) {
                 return null;
             }

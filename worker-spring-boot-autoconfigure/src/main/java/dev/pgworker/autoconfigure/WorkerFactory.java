@@ -81,7 +81,7 @@ final class WorkerFactory {
                 .settings(instance.settings())
                 .codec(codec)
                 .jobScheduler(instance.jobScheduler())
-                .privateDataSource(SeparateConnections.like(database.dataSource(), database.connectionDetails()))
+                .privateDataSource(SeparateConnections.like(database.dataSource()))
                 .transactionManager(transactionManager(name, properties, database))
                 .crontab(crontab(name, properties))
                 .crontabZone(properties.crontabZone())
@@ -100,11 +100,7 @@ final class WorkerFactory {
         }
         WorkerProperties.Listen listen = properties.listen();
         builder.listenDataSource(SeparateConnections.create(
-                WorkerInstances.prefix(name) + ".listen",
-                listen.url(),
-                listen.user(),
-                listen.password(),
-                database.connectionDetails()));
+                WorkerInstances.prefix(name) + ".listen", listen.url(), listen.user(), listen.password(), database));
         if (Threading.VIRTUAL.isActive(environment)) {
             SimpleAsyncTaskExecutor executor = new SimpleAsyncTaskExecutor(HANDLER_THREADS);
             executor.setVirtualThreads(true);

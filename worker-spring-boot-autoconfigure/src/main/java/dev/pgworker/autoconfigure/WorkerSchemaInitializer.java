@@ -18,6 +18,7 @@ public final class WorkerSchemaInitializer implements InitializingBean {
     private final SchemaMigrator migrator;
     private final SchemaMode mode;
     private final Duration startupTimeout;
+    private final Runnable afterwards;
 
     /**
      * Creates an initializer that acts according to the mode, and waits up to a minute for a server that is starting
@@ -33,13 +34,24 @@ public final class WorkerSchemaInitializer implements InitializingBean {
      * @param startupTimeout maximum time to wait for a server that is starting up
      */
     public WorkerSchemaInitializer(SchemaMigrator migrator, SchemaMode mode, Duration startupTimeout) {
+        this(migrator, mode, startupTimeout, () -> {});
+    }
+
+    /**
+     * Creates an initializer that does something else afterwards, where the database has been used.
+     *
+     * @param afterwards may throw to fail the start
+     */
+    WorkerSchemaInitializer(SchemaMigrator migrator, SchemaMode mode, Duration startupTimeout, Runnable afterwards) {
         this.migrator = migrator;
         this.mode = mode;
         this.startupTimeout = startupTimeout;
+        this.afterwards = mode == SchemaMode.NONE ? () -> {} : afterwards;
     }
 
     @Override
     public void afterPropertiesSet() {
         migrator.apply(mode, startupTimeout);
+        afterwards.run();
     }
 }

@@ -20,6 +20,7 @@ import org.postgresql.core.BaseConnection;
 import org.postgresql.ds.PGSimpleDataSource;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.springframework.util.SerializationUtils;
 
 import dev.pgworker.internal.jdbc.SqlWork;
 
@@ -59,14 +60,23 @@ public final class MessageArrival extends SocketFactory {
             if (Class.forName(name, false, PGSimpleDataSource.class.getClassLoader()) != MessageArrival.class) {
                 return source;
             }
-            PGSimpleDataSource prompt = new PGSimpleDataSource();
-            prompt.initializeFrom(plain);
+            PGSimpleDataSource prompt = copy(plain);
             prompt.setSocketFactory(name);
             return prompt;
         } catch (ReflectiveOperationException | IOException | RuntimeException | LinkageError e) {
             log.debug("The driver's own wait for notifications is used", e);
             return source;
         }
+    }
+
+    /** A subclass may do more than the driver's data source does. */
+    private static PGSimpleDataSource copy(PGSimpleDataSource source) throws ReflectiveOperationException, IOException {
+        if (source.getClass() != PGSimpleDataSource.class) {
+            return SerializationUtils.clone(source);
+        }
+        PGSimpleDataSource copy = new PGSimpleDataSource();
+        copy.initializeFrom(source);
+        return copy;
     }
 
     /** Waits for notifications, one after the other, on one connection. */
