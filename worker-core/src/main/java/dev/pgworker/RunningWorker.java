@@ -4,7 +4,9 @@ import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HexFormat;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.function.Consumer;
@@ -19,6 +21,8 @@ import org.springframework.scheduling.config.ScheduledTask;
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.internal.engine.queue.LocalQueue;
 import dev.pgworker.internal.lifecycle.Activity;
+import dev.pgworker.internal.lifecycle.BackgroundService;
+import dev.pgworker.internal.lifecycle.Failing;
 import dev.pgworker.internal.lifecycle.Lease;
 import dev.pgworker.internal.lifecycle.Service;
 
@@ -228,7 +232,28 @@ final class RunningWorker {
                 services.pauses.current(),
                 heldUp(),
                 services.context.started().undone(),
-                services.kept.losses());
+                services.kept.losses(),
+                failing());
+    }
+
+    private List<WorkerStatus.FailingLoop> failing() {
+        Map<String, @Nullable BackgroundService> loops = new LinkedHashMap<>();
+        loops.put("heartbeat", services.heartbeat);
+        loops.put("claim", services.claimLoop);
+        loops.put("completion", services.completer);
+        loops.put("listener", services.listener);
+        List<WorkerStatus.FailingLoop> found = new ArrayList<>();
+        loops.forEach((name, loop) -> {
+            Failing failing = loop == null ? null : loop.failing();
+            if (failing != null) {
+                found.add(new WorkerStatus.FailingLoop(
+                        name,
+                        Duration.ofNanos(System.nanoTime() - failing.since()),
+                        failing.reason(),
+                        failing.outage() && !services.context.outage().isPartial()));
+            }
+        });
+        return found;
     }
 
     private List<String> heldUp() {

@@ -45,6 +45,7 @@ import dev.pgworker.job.Pause;
  * @param starting what {@link Worker#start} has set going and is not done yet, each in a sentence without its full stop; empty once
  *     the worker has started, see {@link Worker#awaitStarted}
  * @param historyLosses what the history of jobs does not show, as of half a minute ago; null if nothing is missing
+ * @param failing which of the loops that jobs need have not succeeded since a failure; normally empty
  * @since 0.1.0
  */
 public record WorkerStatus(
@@ -68,7 +69,8 @@ public record WorkerStatus(
         List<Pause> pauses,
         List<String> heldUp,
         List<String> starting,
-        @Nullable HistoryLosses historyLosses) {
+        @Nullable HistoryLosses historyLosses,
+        List<FailingLoop> failing) {
 
     /**
      * A task with due jobs that no registered worker serves.
@@ -90,6 +92,17 @@ public record WorkerStatus(
      */
     public record HeldSnapshot(String holder, Duration age) {}
 
+    /**
+     * One of the loops that jobs need, which fails.
+     *
+     * @param name {@code heartbeat}, {@code claim}, {@code completion} or {@code listener}
+     * @param time the time since its first failure after its last success
+     * @param reason class and message of its last failure, in one line
+     * @param outage whether that is because no part of the worker can use the database
+     * @since 0.1.0
+     */
+    public record FailingLoop(String name, Duration time, String reason, boolean outage) {}
+
     /** Makes defensive copies of the lists. */
     public WorkerStatus {
         deadThreads = Arguments.requireList("deadThreads", deadThreads);
@@ -98,5 +111,6 @@ public record WorkerStatus(
         pauses = Arguments.requireList("pauses", pauses);
         heldUp = Arguments.requireList("heldUp", heldUp);
         starting = Arguments.requireList("starting", starting);
+        failing = Arguments.requireList("failing", failing);
     }
 }

@@ -27,6 +27,9 @@ public final class Outage {
 
     private static final Duration CALM = Duration.ofSeconds(2);
 
+    /** How long a success says that the database is not away for everybody. */
+    private static final Duration PROOF = Duration.ofMinutes(1);
+
     private final long calmNanos;
 
     private final Consumer<Throwable> whenTold;
@@ -44,6 +47,9 @@ public final class Outage {
 
     /** Whether all that ends an outage has come but the calm, and since when. */
     @GuardedBy("this") private boolean usable;
+
+    /** When a statement last succeeded in spite of the outage; 0 if none has. */
+    @GuardedBy("this") private long provenAt;
 
     @GuardedBy("this") private long usableSince;
 
@@ -97,6 +103,7 @@ public final class Outage {
         if (!present) {
             present = true;
             since = lastFailure;
+            provenAt = 0;
             toldCauses.clear();
         }
         Cause cause = Cause.of(error);
@@ -177,6 +184,11 @@ public final class Outage {
         return present;
     }
 
+    /** Returns true while some services can use the database and others cannot. */
+    public synchronized boolean isPartial() {
+        return present && provenAt != 0 && System.nanoTime() - provenAt < PROOF.toNanos();
+    }
+
     private synchronized void leave(String service, boolean proof) {
         if (!present) {
             return;
@@ -184,6 +196,7 @@ public final class Outage {
         long now = System.nanoTime();
         failing.remove(service);
         proven |= proof;
+        provenAt = proof ? now : provenAt;
         if (!usable && proven && failing.isEmpty()) {
             usable = true;
             usableSince = now;

@@ -138,6 +138,11 @@ public abstract class BackgroundService implements Service {
         return running;
     }
 
+    /** Returns what the service has failed with since its last success; null if it has not. May be called from any thread. */
+    public final @Nullable Failing failing() {
+        return results.failing();
+    }
+
     @Override
     public final Duration sinceSuccess() {
         return Duration.ofNanos(System.nanoTime() - succeededAt);

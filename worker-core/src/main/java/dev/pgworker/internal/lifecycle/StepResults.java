@@ -10,6 +10,7 @@ import org.slf4j.LoggerFactory;
 import dev.pgworker.internal.failure.Backoff;
 import dev.pgworker.internal.failure.DatabaseContact;
 import dev.pgworker.internal.failure.DatabaseFailure;
+import dev.pgworker.internal.failure.ErrorText;
 import dev.pgworker.internal.failure.Failures;
 import dev.pgworker.internal.failure.Outage;
 
@@ -36,6 +37,9 @@ final class StepResults {
     private @Nullable DatabaseContact contact;
     private int conflictsInARow;
 
+    /** Read by any thread. */
+    private volatile @Nullable Failing failing;
+
     StepResults(String service, Outage outage) {
         this.service = service;
         this.outage = outage;
@@ -53,8 +57,14 @@ final class StepResults {
         DatabaseContact.unwatch();
     }
 
+    /** Returns what it has failed with since the last success; null if it has not. May be called from any thread. */
+    @Nullable Failing failing() {
+        return failing;
+    }
+
     /** Notes that what has been done until here counts as done. */
     void progressed() {
+        failing = null;
         if (contact != null && contact.take()) {
             outage.succeeded(service);
         } else {
@@ -89,6 +99,11 @@ final class StepResults {
             contact.take();
         }
         DatabaseFailure kind = DatabaseFailure.of(failure);
+        Failing before = failing;
+        failing = new Failing(
+                before == null ? System.nanoTime() : before.since(),
+                ErrorText.headline(failure),
+                kind == DatabaseFailure.OUTAGE);
         if (kind == DatabaseFailure.CONFLICT && ++conflictsInARow <= CONFLICTS_AT_ONCE) {
             log.debug("Thread {} repeats its work after a conflict", service, failure);
             return ThreadLocalRandom.current().nextLong(LONGEST_CONFLICT_PAUSE_NANOS);

@@ -15,8 +15,9 @@ import dev.pgworker.job.Pause;
 
 /**
  * For readiness: down if the worker does not do its work although the database would let it. It does not run, a thread has
- * ended or hangs, due jobs do not start, or something that it does regularly has not been done for long. Never asks the
- * database, and stays up while that cannot be used: a new process could not use it either. Out of service until the worker has
+ * ended or hangs, due jobs do not start, or something that it does regularly has not been done for long: heartbeat, claim,
+ * completion or listener, each by its name. It is down at once if the database refuses to register it. Never asks the
+ * database, and stays up while no part of the worker can use that: a new process could not use it either. Out of service until the worker has
  * {@linkplain Worker#awaitStarted started}. An application that only adds jobs has no worker and is up. So is one that does nothing
  * because that is paused, or lets no limited jobs through because others lock them, which it says: to take it out of traffic would
  * not help.
@@ -88,6 +89,12 @@ final class EngineHealthIndicator extends AbstractHealthIndicator {
         if (status.stall() != null) {
             return "Due jobs do not start although a handler is free: " + status.stall();
         }
+        for (WorkerStatus.FailingLoop loop : status.failing()) {
+            boolean refused = loop.name().equals("heartbeat") && status.sinceHeartbeat() == null && !status.outage();
+            if (!loop.outage() && (refused || loop.time().compareTo(longestHeartbeat) > 0)) {
+                return "The " + loop.name() + " has failed for " + loop.time().toSeconds() + " s: " + loop.reason();
+            }
+        }
         if (status.outage()) {
             return null;
         }
@@ -120,6 +127,13 @@ final class EngineHealthIndicator extends AbstractHealthIndicator {
         }
         builder.withDetail("secondsSinceAudit", status.sinceAudit().toSeconds())
                 .withDetail("reconciled", status.reconciled());
+        if (!status.failing().isEmpty()) {
+            builder.withDetail(
+                    "failing",
+                    status.failing().stream()
+                            .map(loop -> loop.name() + ", for " + loop.time().toSeconds() + " s: " + loop.reason())
+                            .toList());
+        }
         if (!status.unservedTasks().isEmpty()) {
             builder.withDetail(
                     "unservedTasks",

@@ -409,6 +409,7 @@ class WorkerHealthTest {
         private @Nullable String stall;
         private List<String> dead = List.of();
         private List<String> stuck = List.of();
+        private List<WorkerStatus.FailingLoop> failing = List.of();
 
         WorkerStatus status() {
             return new WorkerStatus(
@@ -432,7 +433,8 @@ class WorkerHealthTest {
                     List.of(),
                     List.of(),
                     List.of(),
-                    null);
+                    null,
+                    failing);
         }
 
         @Nullable String readiness() {
@@ -479,6 +481,25 @@ class WorkerHealthTest {
         statuses.sinceAudit = tooLong;
         assertThat(statuses.readiness()).startsWith("Whether due jobs start has not been checked");
         assertThat(statuses.liveness()).isNull();
+    }
+
+    @Test
+    void aLoopThatFailsIsNamed() {
+        for (String name : List.of("heartbeat", "claim", "completion", "listener")) {
+            Statuses statuses = new Statuses();
+            statuses.failing = List.of(new WorkerStatus.FailingLoop(name, Duration.ofMinutes(30), "why", false));
+            assertThat(statuses.readiness()).isEqualTo("The " + name + " has failed for 1800 s: why");
+            statuses.failing = List.of(new WorkerStatus.FailingLoop(name, Duration.ofMinutes(30), "why", true));
+            assertThat(statuses.readiness()).as("nobody can use the database").isNull();
+            statuses.failing = List.of(new WorkerStatus.FailingLoop(name, Duration.ofSeconds(1), "why", false));
+            assertThat(statuses.readiness()).as("for a moment").isNull();
+        }
+        Statuses neverRegistered = new Statuses();
+        neverRegistered.sinceHeartbeat = null;
+        neverRegistered.sinceStart = Duration.ofSeconds(2);
+        neverRegistered.failing =
+                List.of(new WorkerStatus.FailingLoop("heartbeat", Duration.ofSeconds(1), "permission denied", false));
+        assertThat(neverRegistered.readiness()).contains("heartbeat", "permission denied");
     }
 
     @Test
