@@ -129,7 +129,8 @@ class IsolationTest {
         JdbcClient client = JdbcClient.create(db.dataSource());
         client.sql(db.schema().in(NOTE_LEVELS)).update();
         if (given.equals("role")) {
-            client.sql("alter role current_user set default_transaction_isolation = serializable").update();
+            client.sql("alter role current_user set default_transaction_isolation = serializable")
+                    .update();
         }
         String url = TestPostgres.jdbcUrl()
                 + (given.equals("url") ? "&options=-c%20default_transaction_isolation=serializable" : "");
@@ -167,7 +168,12 @@ class IsolationTest {
         assertThat(client.sql(db.schema().in("select distinct relation from {schema}.levels"))
                         .query(String.class)
                         .list())
-                .contains("_private_jobs", "_private_workers", "pgworker_schedules", "_private_known_crontabs", "pgworker_limits");
+                .contains(
+                        "_private_jobs",
+                        "_private_workers",
+                        "pgworker_schedules",
+                        "_private_known_crontabs",
+                        "pgworker_limits");
         assertThat(levelsOfHandlers).containsExactly("serializable");
     }
 }

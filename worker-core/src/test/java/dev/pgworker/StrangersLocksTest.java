@@ -74,8 +74,8 @@ class StrangersLocksTest {
                     .filter(Files::isDirectory)
                     .toList()) {
                 try (Stream<Path> files = Files.walk(sources)) {
-                    for (Path file : files.filter(
-                                    path -> path.toString().endsWith(".sql") || path.toString().endsWith(".java"))
+                    for (Path file : files.filter(path -> path.toString().endsWith(".sql")
+                                    || path.toString().endsWith(".java"))
                             .toList()) {
                         ADVISORY_LOCK
                                 .matcher(Files.readString(file))
@@ -91,7 +91,8 @@ class StrangersLocksTest {
 
     /** Returns what these roles are allowed of the statement, with the name of each table in the place of {@code %s}. */
     private List<String> allowed(String statement, String... names) throws IOException, SQLException {
-        List<String> tables = db.sql("select relname from pg_class where relnamespace = '{schema}'::regnamespace and relkind in ('r', 'p')")
+        List<String> tables = db.sql(
+                        "select relname from pg_class where relnamespace = '{schema}'::regnamespace and relkind in ('r', 'p')")
                 .query(String.class)
                 .list();
         List<String> allowed = new ArrayList<>();
@@ -120,7 +121,8 @@ class StrangersLocksTest {
     @Test
     void whoAddsOrLooksLocksNoTable() throws Exception {
         // Every lock that conflicts with a change, or with another of its kind, takes the same right.
-        assertThat(allowed("lock table %s in share update exclusive mode", "adder", "viewer")).isEmpty();
+        assertThat(allowed("lock table %s in share update exclusive mode", "adder", "viewer"))
+                .isEmpty();
     }
 
     @Test
@@ -133,7 +135,8 @@ class StrangersLocksTest {
                 Statement session = connection.createStatement()) {
             connection.setAutoCommit(false);
             session.execute("set local role " + roles.get(0));
-            assertThat(session.executeQuery(db.schema().in("select from {schema}._private_jobs")).next())
+            assertThat(session.executeQuery(db.schema().in("select from {schema}._private_jobs"))
+                            .next())
                     .isTrue();
             assertThat(session.executeQuery(db.schema().in("select from {schema}._private_jobs for key share"))
                             .next())
@@ -144,7 +147,8 @@ class StrangersLocksTest {
 
     @Test
     void advisoryLocksOfStrangersHoldNothingUp() throws Exception {
-        Job lost = db.scheduler().addJob(WORK, 1, JobSpec.builder().queueName("q").build());
+        Job lost =
+                db.scheduler().addJob(WORK, 1, JobSpec.builder().queueName("q").build());
         db.sql("select {schema}.worker_heartbeat('dead')").query().listOfRows();
         db.sql("update {schema}._private_workers set last_heartbeat_at = now() - interval '1 day'")
                 .update();

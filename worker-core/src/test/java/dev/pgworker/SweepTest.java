@@ -391,7 +391,8 @@ class SweepTest {
                 statement.execute(db.schema().in("select {schema}.pgworker_sweeps_alone()"));
                 assertThat(connection
                                 .createStatement()
-                                .executeQuery("select from pg_locks where locktype = 'advisory' and objid = x'53574550'::int")
+                                .executeQuery(
+                                        "select from pg_locks where locktype = 'advisory' and objid = x'53574550'::int")
                                 .next())
                         .as("The lock of Rust workers: \"GWRS\" and \"SWEP\"")
                         .isTrue();

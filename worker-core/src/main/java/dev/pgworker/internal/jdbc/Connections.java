@@ -114,7 +114,8 @@ public final class Connections {
     }
 
     /** Runs several statements on a connection that is in no transaction, commits them, and leaves it as it was. */
-    public static <T extends @Nullable Object> T inTransaction(Connection connection, SqlWork<T> work) throws SQLException {
+    public static <T extends @Nullable Object> T inTransaction(Connection connection, SqlWork<T> work)
+            throws SQLException {
         boolean autoCommit = connection.getAutoCommit();
         if (autoCommit) {
             connection.setAutoCommit(false);

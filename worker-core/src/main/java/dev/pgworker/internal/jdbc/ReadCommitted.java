@@ -22,7 +22,8 @@ final class ReadCommitted {
 
     /** Returns whether transactions of the connection begin at this level; asks the server if the session is new. */
     static boolean isUsual(Connection connection) throws SQLException {
-        Object session = connection.isWrapperFor(PGConnection.class) ? connection.unwrap(PGConnection.class) : connection;
+        Object session =
+                connection.isWrapperFor(PGConnection.class) ? connection.unwrap(PGConnection.class) : connection;
         Boolean known = usual.get(session);
         if (known == null) {
             known = connection.getTransactionIsolation() == Connection.TRANSACTION_READ_COMMITTED;

@@ -406,7 +406,8 @@ class LimitGateTest {
                             + " null, true, null, 10)"));
             assertThatThrownBy(jobs::admit).hasMessageContaining("lock timeout");
             jobs.add("t", "{}");
-            jobs.sql("select pg_terminate_backend(pid) from pg_locks where relation = '{schema}.pgworker_limit_state'::regclass and granted")
+            jobs.sql(
+                            "select pg_terminate_backend(pid) from pg_locks where relation = '{schema}.pgworker_limit_state'::regclass and granted")
                     .query()
                     .listOfRows();
             assertThatThrownBy(connection::commit).isInstanceOf(SQLException.class);
