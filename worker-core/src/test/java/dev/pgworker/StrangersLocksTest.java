@@ -42,8 +42,7 @@ class StrangersLocksTest {
             // Nobody waits for it; workers of Rust do not sweep without it.
             "R__32_sweep.sql pg_try_advisory_xact_lock",
             // Before the migration there is no table to lock.
-            "MigrationLock.java pg_try_advisory_lock",
-            "MigrationLock.java pg_advisory_unlock");
+            "MigrationLock.java pg_try_advisory_xact_lock");
 
     private static final Task<Integer> WORK = Task.of("work", Integer.class);
 

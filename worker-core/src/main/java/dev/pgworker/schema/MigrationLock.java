@@ -56,7 +56,7 @@ final class MigrationLock {
         Duration waited = Duration.ofNanos(System.nanoTime() - begin);
         if (waited.compareTo(patience) >= 0) {
             throw new SchemaException(
-                    "Schema \"%s\" could not be migrated: another session has held the lock of its migration for %d s%s."
+                    "Schema \"%s\" could not be migrated: another session has held the lock of its migration for %s s%s."
                             .formatted(schema.name(), waited.toSeconds(), inBrackets(holder(connection))),
                     "If it is an application that migrates, wait for it and start again. Otherwise end the session, with"
                             + " pg_terminate_backend for example: behind a connection pooler, it may be one that nobody uses.");

@@ -5,6 +5,7 @@ import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.sql.Connection;
 import java.sql.SQLException;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -144,7 +145,7 @@ class AdoptedCatalogTest {
                 "R__40_administration.sql")) {
             next.with(file, "returns", "  returns");
         }
-        new SchemaMigrator(pool, schema, PeerIndexes.AUTO, next.write()).migrate();
+        new SchemaMigrator(pool, schema, PeerIndexes.AUTO, next.write(), Duration.ofMinutes(1)).migrate();
         assertThat(attributes()).as("upgraded").isEqualTo(before);
 
         migrator().migrate();
@@ -167,7 +168,7 @@ class AdoptedCatalogTest {
                         "language sql volatile\nset search_path = pg_catalog, pg_temp as $$\n  select \"${schema}\".pgworker_force",
                         "language sql volatile as $$\n  select \"${schema}\".pgworker_force")
                 .write();
-        new SchemaMigrator(pool, schema, PeerIndexes.AUTO, next).migrate();
+        new SchemaMigrator(pool, schema, PeerIndexes.AUTO, next, Duration.ofMinutes(1)).migrate();
         assertThat(value("select count(*) from pg_proc where proname = 'force_unlock_workers' and proconfig is null"))
                 .isEqualTo(1);
     }
