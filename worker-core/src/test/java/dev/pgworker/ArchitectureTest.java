@@ -208,6 +208,7 @@ class ArchitectureTest {
                                         "ClientConnections",
                                         "SchemaMigrator",
                                         "NotificationListener",
+                                        "Pooler",
                                         "JobTableStore",
                                         "DirectStore")
                                 .contains(type.getSimpleName())))
