@@ -2,6 +2,7 @@ package dev.pgworker.history;
 
 import java.sql.Connection;
 import java.sql.DriverManager;
+import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
@@ -94,13 +95,8 @@ class HistoryFaultsTest {
     }
 
     private void tend() {
+        update("update {schema}.pgworker_history_settings set tended_at = '-infinity'");
         db.sql("select {schema}.pgworker_tend_history()").query().listOfRows();
-    }
-
-    private int slot() {
-        return db.sql("select slot from {schema}.pgworker_history_settings")
-                .query(Integer.class)
-                .single();
     }
 
     private long kept() {
@@ -157,9 +153,7 @@ class HistoryFaultsTest {
 
     /** Has nobody give up because the machine is slow, or shows that nobody waits. */
     private void waitForLocks(String limit) {
-        for (String function : List.of("pgworker_open_history()", "pgworker_keeps_history()")) {
-            update("alter function {schema}." + function + " set lock_timeout = '" + limit + "'");
-        }
+        update("alter function {schema}.pgworker_record() set lock_timeout = '" + limit + "'");
     }
 
     /** A session that fails rather than hang. */
@@ -173,22 +167,16 @@ class HistoryFaultsTest {
         return db.admin().history().status().losses();
     }
 
-    private static final String LIMIT_OF_LOCKS = """
-            select min(substring(c from '[0-9]+[a-z]+$')) || ' ' || max(substring(c from '[0-9]+[a-z]+$'))
-            from pg_proc p, unnest(p.proconfig) c
-            where p.pronamespace = '{schema}'::regnamespace and c like 'lock_timeout=%%' and p.proname in (%s)
-            """;
-
     @Test
-    void aMomentsLockOnThePartitionLosesNoEntry() throws Exception {
-        assertThat(db.sql(LIMIT_OF_LOCKS.formatted("'pgworker_open_history', 'pgworker_keeps_history'"))
+    void aMomentsLockOnTheHistoryLosesNoEntry() throws Exception {
+        assertThat(db.sql("select proconfig::text from pg_proc where oid = '{schema}.pgworker_record()'::regprocedure")
                         .query(String.class)
                         .single())
-                .isEqualTo("900ms 900ms");
+                .contains("lock_timeout=900ms");
         waitForLocks("10min");
         start((payload, context) -> {});
         Job job;
-        try (Session maintenance = new Session("lock table {schema}.pgworker_history_0 in access exclusive mode")) {
+        try (Session maintenance = new Session("lock table {schema}.pgworker_history in access exclusive mode")) {
             job = db.scheduler().addJob(WORK, 1);
             maintenance.awaitThatSomebodyWaits(Duration.ofMillis(100));
         }
@@ -202,17 +190,12 @@ class HistoryFaultsTest {
     @ParameterizedTest
     @ValueSource(strings = {"complete", "release", "delete", "update"})
     void whatABusyServerWaitsForWhileItWritesLosesNoEntry(String way) throws Exception {
-        assertThat(db.sql(LIMIT_OF_LOCKS.formatted(
-                                "'pgworker_record_deleted', 'pgworker_record_updated', 'pgworker_record_released'"))
-                        .query(String.class)
-                        .single())
-                .isEqualTo("1min 1min");
         keep(null, null);
         held(3);
         update("create function {schema}.extend() returns trigger language plpgsql as"
                 + " $$ begin perform pg_advisory_xact_lock(37); return new; end $$");
         update(
-                "create trigger extend before insert on {schema}.pgworker_history_0 for each row execute function {schema}.extend()");
+                "create trigger extend before insert on {schema}.pgworker_history for each row execute function {schema}.extend()");
         try (Session busy = new Session("select pg_advisory_xact_lock(37)")) {
             CompletableFuture<Void> ended = CompletableFuture.runAsync(
                     () -> {
@@ -245,7 +228,13 @@ class HistoryFaultsTest {
         }
         assertThat(of(before)).hasSize(1);
         assertThat(of(run(3))).as("of the sessions that have waited, too").hasSize(1);
-        assertThat(losses()).isEqualTo(new HistoryLosses(1, "canceling statement due to lock timeout"));
+        assertThat(losses()).isNotNull().satisfies(lost -> {
+            assertThat(lost.jobs()).isEqualTo(1);
+            assertThat(lost.reason())
+                    .matches(
+                            "canceling statement due to lock timeout: process \\d+ of \\S+ \\(PostgreSQL JDBC Driver\\)"
+                                    + " holds AccessExclusiveLock on pgworker_history");
+        });
 
         Worker another = db.start(db.worker().tasks(List.of()));
         HistoryLosses lost = losses();
@@ -259,7 +248,6 @@ class HistoryFaultsTest {
     @ValueSource(
             strings = {
                 "pgworker_history",
-                "pgworker_history_0",
                 "pgworker_history_settings",
                 "pgworker_cancellations",
                 "_private_tasks",
@@ -269,9 +257,6 @@ class HistoryFaultsTest {
         keep(null, null);
         held(2);
         waitForLocks("50ms");
-        for (String function : List.of("pgworker_record_deleted()", "pgworker_record_updated()")) {
-            update("alter function {schema}." + function + " set lock_timeout = '10min'");
-        }
         try (Session stranger = new Session("lock table {schema}." + table + " in access exclusive mode");
                 Session session = impatient()) {
             session.execute(
@@ -282,7 +267,10 @@ class HistoryFaultsTest {
             stranger.connection.rollback();
         }
         assertThat(kept()).isZero();
-        assertThat(losses()).isEqualTo(new HistoryLosses(2, "canceling statement due to lock timeout"));
+        assertThat(losses()).isNotNull().satisfies(lost -> {
+            assertThat(lost.jobs()).isEqualTo(2);
+            assertThat(lost.reason()).startsWith("lock not waited for again").endsWith("on " + table);
+        });
     }
 
     @Test
@@ -304,20 +292,21 @@ class HistoryFaultsTest {
     }
 
     @Test
-    void aStrangerIsWaitedForOnceInATransactionAndNotAgainSoon() throws Exception {
+    void aStrangerIsWaitedForOnceAndNotAgainSoon() throws Exception {
         keep(null, null);
-        held(4);
+        held(5);
         String delete = "delete from {schema}._private_jobs where id = (select min(id) from {schema}._private_jobs)";
         try (Session stranger = new Session("lock table {schema}.pgworker_history in access exclusive mode");
-                Session session = impatient()) {
+                Session session = impatient();
+                Session another = impatient()) {
+            waitForLocks("50ms");
             session.execute(delete);
             waitForLocks("10min");
             session.execute(delete);
-            session.execute("set pgworker.history_waited = '999999999999'");
             session.connection.commit();
-            session.execute(delete);
-            session.execute("set pgworker.history_waited = '1'");
-            session.connection.commit();
+            another.execute(delete);
+            another.connection.commit();
+            update("update {schema}.pgworker_history_losses set lost_at = lost_at - interval '1 minute'");
             CompletableFuture<Void> waiting = CompletableFuture.runAsync(
                     () -> {
                         try {
@@ -334,6 +323,24 @@ class HistoryFaultsTest {
         }
         assertThat(kept()).isEqualTo(1);
         assertThat(losses()).extracting(HistoryLosses::jobs).isEqualTo(3L);
+    }
+
+    @Test
+    void nobodyWaitsAgainForOneWhoHasLockedAnIndex() throws Exception {
+        keep(null, null);
+        held(10_000);
+        update("insert into {schema}.pgworker_history_losses values (clock_timestamp(), 1, 'the first')");
+        try (Session stranger = new Session("alter index {schema}.pgworker_history_job set tablespace pg_default");
+                Session session = impatient()) {
+            session.execute("update {schema}._private_jobs set last_error = 'no', locked_at = null, locked_by = null");
+            session.connection.commit();
+            stranger.connection.rollback();
+        }
+        assertThat(kept()).isZero();
+        assertThat(losses()).isNotNull().satisfies(lost -> {
+            assertThat(lost.jobs()).isEqualTo(10_001);
+            assertThat(lost.reason()).endsWith("on pgworker_history_job");
+        });
     }
 
     /** The bound is a quarter of what the statement may take, however long it is otherwise. */
@@ -353,22 +360,46 @@ class HistoryFaultsTest {
     }
 
     @Test
-    void nothingIsCountedAsLostWhereTheSessionKnowsThatNoHistoryIsKept() throws Exception {
-        held(2);
+    void nothingOfTheHistoryStaysOnASession() throws Exception {
+        keep(null, null);
+        held(6);
         waitForLocks("50ms");
         String delete = "delete from {schema}._private_jobs where id = (select min(id) from {schema}._private_jobs)";
         try (Session session = impatient()) {
-            session.execute(delete);
-            session.connection.commit();
-            try (Session stranger =
-                    new Session("lock table {schema}.pgworker_history_settings in access exclusive mode")) {
+            session.connection.setAutoCommit(true);
+            try (Session stranger = new Session("lock table {schema}.pgworker_history in access exclusive mode")) {
                 session.execute(delete);
-                session.connection.commit();
                 stranger.connection.rollback();
             }
+            session.execute(delete);
+            session.execute(
+                    "select count(*) from {schema}.complete_jobs(array(select id from {schema}._private_jobs limit 1))");
+            session.execute(String.format(Locale.ROOT, RELEASE, "array_fill('1'::text, array[h.n])"));
+            try (Statement statement = session.connection.createStatement();
+                    ResultSet left = statement.executeQuery(
+                            "select string_agg(name, ', ') from pg_settings where source = 'session' and setting <> ''"
+                                    + " and (name like 'pgworker.%' or name in ('lock_timeout', 'search_path', 'jit'))")) {
+                left.next();
+                assertThat(left.getString(1)).isNull();
+            }
         }
-        assertThat(db.jobs()).isZero();
+        assertThat(kept()).isPositive();
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "drop trigger pgworker_history_updated on {schema}._private_jobs",
+                "alter table {schema}._private_jobs disable trigger pgworker_history_deleted"
+            })
+    void aTriggerThatSomebodyHasTakenAwayIsNoticed(String change) {
+        keep(null, null);
+        tend();
         assertThat(losses()).isNull();
+        update(change);
+        tend();
+        assertThat(losses())
+                .isEqualTo(new HistoryLosses(0, "a trigger of the history on _private_jobs is missing or disabled"));
     }
 
     @Test
@@ -437,26 +468,6 @@ class HistoryFaultsTest {
     }
 
     @Test
-    void aMissingPartitionCostsNothing() {
-        keep(null, null);
-        update("drop table {schema}.pgworker_history_0");
-        end(3);
-        tend();
-
-        assertThat(kept()).isEqualTo(3);
-        assertThat(losses()).isNull();
-        assertThat(slot()).as("the next one").isEqualTo(1);
-
-        update("drop table {schema}.pgworker_history_2");
-        end(1);
-        update("update {schema}.pgworker_history_settings set slot_since = now() - keep_for");
-        tend();
-
-        assertThat(kept()).isEqualTo(4);
-        assertThat(slot()).as("the next one that is there").isEqualTo(3);
-    }
-
-    @Test
     void anEntryIsThereIfAndOnlyIfTheEndIs() throws Exception {
         keep(null, null);
         Job job = db.scheduler().addJob(WORK, 1);
@@ -503,19 +514,26 @@ class HistoryFaultsTest {
     }
 
     @Test
-    void oldEntriesGoATimeAtOnce() {
+    void oldEntriesGo() {
         keep("15 hours", null);
-        end(3);
-        update("update {schema}.pgworker_history_settings set slot_since = now() - interval '129 minutes'");
-        tend();
-        assertThat(slot()).isEqualTo(1);
-        end(2);
-        update("update {schema}.pgworker_history set ended_at = ended_at - interval '15 hours' where slot = 0");
+        end(5);
+        update("update {schema}.pgworker_history set ended_at = ended_at - interval '15 hours' where job_id <= 3");
         tend();
 
         assertThat(kept()).isEqualTo(2);
-        assertThat(slot()).isEqualTo(1);
         assertThat(db.admin().history().status().keepFor()).isEqualTo(Duration.ofHours(15));
+    }
+
+    @Test
+    void severalWorkersThatTendAtOnceDeleteWhatIsTooMuchOnce() {
+        keep(null, 1_000L);
+        end(1_500);
+        awaitStatistics();
+        tend();
+        for (int i = 0; i < 8; i++) {
+            db.sql("select {schema}.pgworker_tend_history()").query().listOfRows();
+        }
+        assertThat(kept()).isEqualTo(1_000);
     }
 
     @Test
@@ -545,23 +563,16 @@ class HistoryFaultsTest {
     }
 
     @Test
-    void aBackupKeepsPartitionsAndNobodyWaitsForIt() throws Exception {
+    void aBackupKeepsNobodyWaiting() throws Exception {
         keep("1 minute", null);
         end(3);
         update("update {schema}.pgworker_history set ended_at = ended_at - interval '2 minutes'");
-        try (Connection other = DriverManager.getConnection(TestPostgres.jdbcUrl());
-                Statement statement = other.createStatement()) {
-            other.setAutoCommit(false);
-            statement.execute(db.schema().in("lock table {schema}.pgworker_history in access share mode"));
+        try (Session backup = new Session("lock table {schema}.pgworker_history in access share mode")) {
             tend();
             end(2);
-            assertThat(kept()).isEqualTo(5);
-            other.rollback();
+            assertThat(kept()).isEqualTo(2);
+            backup.connection.rollback();
         }
-        update("update {schema}.pgworker_history set ended_at = ended_at - interval '2 minutes'");
-        tend();
-        tend();
-        assertThat(kept()).isZero();
     }
 
     @Test
@@ -641,12 +652,12 @@ class HistoryFaultsTest {
             "insert into {other}.jobs (id, task_id, created_at, run_at, attempts, max_attempts, priority)"
                     + " values (1, 1, row(now()), now(), 0, 5, 0), (2, 1, row(now()), now(), 5, 5, 0)",
             """
-            create trigger deleted after delete on {other}.jobs referencing old table as gone
-            for each statement execute function {schema}.pgworker_record_deleted()
+            create trigger deleted after delete on {other}.jobs referencing old table as old_jobs
+            for each statement execute function {schema}.pgworker_record()
             """,
             """
-            create trigger updated after update on {other}.jobs
-            for each row execute function {schema}.pgworker_record_updated()
+            create trigger updated after update on {other}.jobs referencing old table as old_jobs new table as new_jobs
+            for each statement execute function {schema}.pgworker_record()
             """);
 
     @Test
@@ -768,49 +779,7 @@ class HistoryFaultsTest {
     }
 
     @Test
-    void whatIsWrittenToIsNeverEmptied() {
-        keep("1 minute", null);
-        end(3);
-        update("update {schema}.pgworker_history set ended_at = ended_at - interval '2 minutes'");
-        tend();
-        assertThat(slot()).isEqualTo(1);
-        assertThat(kept()).isEqualTo(3);
-        end(1);
-        tend();
-        assertThat(kept()).isEqualTo(1);
-    }
-
-    @Test
-    void whatEndsBeforeThePartitionIsLockedKeepsIt() {
-        keep(null, null);
-        end(1);
-        assertThat(db.sql(
-                                "select {schema}.pgworker_empty_history('{schema}.pgworker_history_0'::regclass, now() - interval '1 minute')")
-                        .query(Boolean.class)
-                        .single())
-                .isFalse();
-        assertThat(kept()).isEqualTo(1);
-    }
-
-    @Test
-    void aPartitionInAnotherSchemaIsTendedLikeOthers() {
-        keep("15 hours", null);
-        end(3);
-        String elsewhere = db.schema().name() + "_elsewhere";
-        update("create schema " + elsewhere);
-        try {
-            update("alter table {schema}.pgworker_history_0 set schema " + elsewhere);
-            update("update {schema}.pgworker_history set ended_at = ended_at - interval '16 hours'");
-            tend();
-            tend();
-            assertThat(kept()).isZero();
-        } finally {
-            update("drop schema " + elsewhere + " cascade");
-        }
-    }
-
-    @Test
-    void aLockedPartitionIsLeftToTheNextTime() throws Exception {
+    void aLockedHistoryIsLeftToTheNextTime() throws Exception {
         keep("1 minute", null);
         end(3);
         try (Connection other = DriverManager.getConnection(TestPostgres.jdbcUrl());
@@ -821,28 +790,6 @@ class HistoryFaultsTest {
             other.rollback();
         }
         assertThat(kept()).isEqualTo(3);
-    }
-
-    @Test
-    void aPartitionThatCannotBeEmptiedKeepsNoOther() {
-        keep("1 minute", null);
-        for (int slot = 0; slot < 2; slot++) {
-            update("update {schema}.pgworker_history_settings set slot = " + slot);
-            end(2);
-        }
-        update("update {schema}.pgworker_history_settings set slot = 2");
-        update("update {schema}.pgworker_history set ended_at = ended_at - interval '2 minutes'");
-        update("create function {schema}.full() returns trigger language plpgsql as"
-                + " $$ begin raise exception 'could not extend file' using errcode = '53100'; end $$");
-        update(
-                "create trigger t before truncate on {schema}.pgworker_history_0 for each statement execute function {schema}.full()");
-
-        tend();
-        assertThat(db.sql("select count(*) from {schema}.pgworker_history where slot = 0")
-                        .query(Long.class)
-                        .single())
-                .isEqualTo(2);
-        assertThat(kept()).isEqualTo(2);
     }
 
     @Test
@@ -887,9 +834,9 @@ class HistoryFaultsTest {
     void pagesGoThroughEverythingOnce() {
         keep(null, null);
         update("""
-                insert into {schema}.pgworker_history (job_id, ended_at, created_at, run_at, slot, attempt, max_attempts, priority, outcome,
+                insert into {schema}.pgworker_history (job_id, ended_at, created_at, run_at, attempt, max_attempts, priority, outcome,
                   task_identifier, payload)
-                select i, now() - (i / 100) * interval '1 second', now(), now(), i % 16, 1, 25, 0,
+                select i, now() - (i / 100) * interval '1 second', now(), now(), 1, 25, 0,
                   case when i = 44000 then 'failed' else 'succeeded' end, 'work', to_json(i)
                 from generate_series(1, 45000) i
                 """);
@@ -1012,8 +959,8 @@ class HistoryFaultsTest {
 
     private void insert(long id, String columns, String values) {
         update(
-                "insert into {schema}.pgworker_history (job_id, ended_at, created_at, run_at, slot, attempt, max_attempts, priority,"
-                        + " task_identifier" + columns + ") values (" + id + ", now(), now(), now(), 0, 1, 1, 0, 'work'"
+                "insert into {schema}.pgworker_history (job_id, ended_at, created_at, run_at, attempt, max_attempts, priority,"
+                        + " task_identifier" + columns + ") values (" + id + ", now(), now(), now(), 1, 1, 0, 'work'"
                         + values
                         + ")");
     }
@@ -1078,7 +1025,7 @@ class HistoryFaultsTest {
         try {
             update("grant usage on schema {schema} to " + role);
             update(
-                    "grant select (job_id, ended_at, started_at, took, created_at, run_at, slot, attempt, max_attempts, priority, outcome,"
+                    "grant select (job_id, ended_at, started_at, took, created_at, run_at, attempt, max_attempts, priority, outcome,"
                             + " task_identifier, queue_name, key, worker_id, trace_id, flags, error) on {schema}.pgworker_history to "
                             + role);
             HikariConfig config = TestSchema.poolConfig(TestPostgres.jdbcUrl(), 1);

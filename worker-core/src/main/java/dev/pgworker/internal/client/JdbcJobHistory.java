@@ -3,6 +3,7 @@ package dev.pgworker.internal.client;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -59,57 +60,40 @@ final class JdbcJobHistory implements JobHistory {
         this.schema = schema;
     }
 
-    /** A change of the table keeps everybody else waiting, who would only like to know how large it is. */
-    private static final String LOCKED = """
-            select exists (
-              select from pg_catalog.pg_locks l
-              where l.locktype operator(pg_catalog.=) 'relation' and l.mode operator(pg_catalog.=) 'AccessExclusiveLock'
-                and l.database operator(pg_catalog.=) (
-                  select d.oid from pg_catalog.pg_database d where d.datname operator(pg_catalog.=) pg_catalog.current_database())
-                and l.pid operator(pg_catalog.<>) pg_catalog.pg_backend_pid()
-                and l.relation operator(pg_catalog.=) any (array(
-                  select h.oid union all select i.inhrelid from pg_catalog.pg_inherits i where i.inhparent operator(pg_catalog.=) h.oid)))
-            from (select '{schema}.pgworker_history'::pg_catalog.regclass::pg_catalog.oid) h(oid)
-            """;
-
-    private static final String SETTINGS = """
+    private static final String STATUS = """
             select s.enabled,
               least(extract(epoch from s.keep_for) operator(pg_catalog.*) 1000, 9223372036854774000)::bigint, s.keep_most,
+              z.entries, z.bytes,
+            """ + HistoryStore.LOSSES + """
+            from {schema}.pgworker_history_settings s cross join {schema}.pgworker_history_sizes z
             """;
 
-    private static final String STATUS = SETTINGS + """
-              coalesce((select pg_catalog.sum(z.entries) from {schema}.pgworker_history_sizes z), 0)::bigint,
-              coalesce((select pg_catalog.sum(z.bytes) from {schema}.pgworker_history_sizes z), 0)::bigint,
-              (select h.ended_at from {schema}.pgworker_history h order by h.ended_at, h.job_id limit 1),
-            """ + HistoryStore.LOSSES + """
-            from {schema}.pgworker_history_settings s
-            """;
-
-    private static final String STATUS_WHILE_LOCKED = SETTINGS + """
-              coalesce(z.entries, 0), coalesce(z.bytes, 0), null::timestamptz,
-            """ + HistoryStore.LOSSES + """
-            from {schema}.pgworker_history_settings s
-            cross join (
-              select pg_catalog.sum(greatest(c.reltuples, 0))::bigint,
-                pg_catalog.sum(c.relpages)::bigint operator(pg_catalog.*) pg_catalog.current_setting('block_size')::bigint
-              from pg_catalog.pg_inherits i
-              join pg_catalog.pg_class c on c.oid operator(pg_catalog.=) i.inhrelid
-              where i.inhparent operator(pg_catalog.=) '{schema}.pgworker_history'::pg_catalog.regclass) z(entries, bytes)
-            """;
+    private static final String OLDEST =
+            "select h.ended_at from {schema}.pgworker_history h order by h.ended_at, h.job_id limit 1";
 
     @Override
     public HistoryStatus status() {
         return connections.query("look at the history", false, client -> {
-            boolean locked = client.sql(schema.in(LOCKED)).query(Boolean.class).single();
-            return client.sql(schema.in(locked ? STATUS_WHILE_LOCKED : STATUS))
+            // Who has locked the table against reading keeps nobody waiting who would only like to know how large it
+            // is.
+            boolean locked = client.sql(schema.in("select z.locked from {schema}.pgworker_history_sizes z"))
+                    .query(Boolean.class)
+                    .single();
+            @Nullable Instant oldest = locked
+                    ? null
+                    : client.sql(schema.in(OLDEST))
+                            .query((row, number) -> Timestamps.instant(row, 1))
+                            .optional()
+                            .orElse(null);
+            return client.sql(schema.in(STATUS))
                     .query((row, number) -> new HistoryStatus(
                             row.getBoolean(1),
                             Duration.ofMillis(row.getLong(2)),
                             row.getLong(3),
                             row.getLong(4),
                             row.getLong(5),
-                            Timestamps.nullableInstant(row, 6),
-                            HistoryStore.losses(row, 7)))
+                            oldest,
+                            HistoryStore.losses(row, 6)))
                     .single();
         });
     }

@@ -15,10 +15,13 @@ import dev.pgworker.internal.jdbc.Connections;
 import dev.pgworker.internal.jdbc.Timestamps;
 import dev.pgworker.schema.WorkerSchema;
 
-/** Switches the history of a schema, reads whether it is kept, and has old entries dropped. Thread-safe. */
+/** Switches the history of a schema, reads whether it is kept, and has old entries deleted. Thread-safe. */
 public final class HistoryStore {
 
     private static final Duration ANSWER_LIMIT = Duration.ofSeconds(10);
+
+    /** For half a million rows. */
+    private static final Duration DELETION_LIMIT = Duration.ofMinutes(1);
 
     private final DataSource dataSource;
     private final WorkerSchema schema;
@@ -33,21 +36,22 @@ public final class HistoryStore {
     public static final String LOSSES = """
             (select pg_catalog.sum(l.jobs) from {schema}.pgworker_history_losses l
               where l.lost_at operator(pg_catalog.>) (pg_catalog.now() operator(pg_catalog.-) interval '1 day')),
-            (select l.reason from {schema}.pgworker_history_losses l order by l.lost_at desc limit 1)
+            (select l.reason from {schema}.pgworker_history_losses l
+              where l.lost_at operator(pg_catalog.>) (pg_catalog.now() operator(pg_catalog.-) interval '1 day')
+              order by l.lost_at desc limit 1)
             """;
 
     /** Reads losses from a column and the next one; null if there are none. */
     public static @Nullable HistoryLosses losses(ResultSet row, int column) throws SQLException {
-        long jobs = row.getLong(column);
-        return jobs == 0 ? null : new HistoryLosses(jobs, row.getString(column + 1));
+        String reason = row.getString(column + 1);
+        return reason == null ? null : new HistoryLosses(row.getLong(column), reason);
     }
 
     private static final String READ = """
             select s.enabled and (
-              select pg_catalog.count(*) from pg_catalog.pg_proc p
+              select pg_catalog.has_function_privilege(p.oid, 'execute') from pg_catalog.pg_proc p
               where p.pronamespace operator(pg_catalog.=) '{schema}'::pg_catalog.regnamespace
-                and p.proname operator(pg_catalog.=) any(array['pgworker_note_runs', 'pgworker_runs_of'])
-                and pg_catalog.has_function_privilege(p.oid, 'execute')) operator(pg_catalog.=) 2
+                and p.proname operator(pg_catalog.=) 'pgworker_note_runs')
             from {schema}.pgworker_history_settings s
             """;
 
@@ -97,8 +101,8 @@ public final class HistoryStore {
 
     private static final String TEND = "select {schema}.pgworker_tend_history()";
 
-    /** Drops old entries. */
+    /** Deletes old entries. */
     public void tend() throws SQLException {
-        Connections.call(dataSource, schema.in(TEND), ANSWER_LIMIT, (connection, statement) -> statement.execute());
+        Connections.call(dataSource, schema.in(TEND), DELETION_LIMIT, (connection, statement) -> statement.execute());
     }
 }

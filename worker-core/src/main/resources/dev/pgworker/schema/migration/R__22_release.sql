@@ -10,7 +10,6 @@ set enable_hashjoin = off set enable_mergejoin = off set jit = off set lock_time
 set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
-  runs constant "${schema}".pgworker_run[] := "${schema}".pgworker_runs_of(worker_id, outcomes);
   contents constant json[] := "${schema}".pgworker_json('payloads', array(select o.payload from unnest(outcomes) o));
   total constant int := cardinality(outcomes);
   put record;
@@ -25,6 +24,10 @@ begin
   if exists (select from unnest(outcomes) o where o.action is null or o.action not in ('retry', 'fail', 'back')) then
     raise exception 'Unknown action: expected retry, fail or back' using errcode = '22023';
   end if;
+  perform "${schema}".pgworker_note_runs(array_agg(o.job_id), array_agg(o.micros), array_agg(o.result), array_agg(o.trace),
+      attempts => array_agg(o.attempts), keys => array_agg(o.key))
+    from unnest(outcomes) o having count(o.micros) > 0;
+  perform set_config('pgworker.ending', 'released', true);
   -- A row that was changed between the statement's snapshot and its lock, by a cancellation for instance, only the next one sees.
   for attempt in 1..2 loop
     with mine as materialized (
@@ -90,11 +93,10 @@ begin
     levels := levels || put.levels;
     exit when coalesce(cardinality(put.ids), 0) = put.held;
   end loop;
-  perform set_config('pgworker.ending', '', true);
+  perform set_config('pgworker.ending', '', true), set_config('pgworker.run_ids', '', true);
   if coalesce(cardinality(put.ids), 0) < put.held then
     raise exception 'A trigger keeps jobs from being changed' using errcode = '27000';
   end if;
-  perform "${schema}".pgworker_record_released(runs, written, results);
   if 'cancelled' = any(results) then
     perform "${schema}".pgworker_end_cancelled(written);
   end if;

@@ -122,17 +122,6 @@ comment on type "${schema}".pgworker_outcome is
 create table if not exists "${schema}".pgworker_turn ();
 comment on table "${schema}".pgworker_turn is 'Always empty. A claim of many jobs locks it, so that one such claim is under way at a time.';
 
-do $type$
-begin
-  if to_regtype('"${schema}".pgworker_run') is null then
-    create type "${schema}".pgworker_run as (
-      job_id bigint, started_at timestamptz, took interval, created_at timestamptz, run_at timestamptz, attempt smallint, priority smallint,
-      task_identifier text, queue_name text, key text, worker_id text, trace_id text, flags jsonb, result text, payload json);
-    comment on type "${schema}".pgworker_run is 'A run that pgworker_release is about to end, as the history shows it.';
-  end if;
-end
-$type$;
-
 create table if not exists "${schema}".migrations (
   id int constraint migrations_pkey primary key,
   ts timestamptz not null default now(),
@@ -385,10 +374,8 @@ create table if not exists "${schema}".pgworker_cleanup (
 );
 comment on table "${schema}".pgworker_cleanup is 'When workers have last cleaned up as their settings say, and until when one of them may be at it.';
 
--- What became of jobs, where a schema keeps that. Nothing is written here until somebody switches it on, see R__50_history.sql. The
--- partitions, made further down, are a ring: each takes what ends in a stretch of time, the one after the last is emptied before it is its
--- turn, and is then the newest. So old entries go at no cost, and none is ever deleted by itself. No key, because nothing that stands here
--- already may keep a job from ending.
+-- What became of jobs, where a schema keeps that. Nothing is written here until somebody switches it on, see R__50_history.sql. No key,
+-- because nothing that stands here already may keep a job from ending. Autovacuum does not shorten it, because that locks it.
 create table if not exists "${schema}".pgworker_history (
   job_id bigint not null,
   ended_at timestamptz not null,
@@ -396,7 +383,6 @@ create table if not exists "${schema}".pgworker_history (
   took interval,
   created_at timestamptz not null,
   run_at timestamptz not null,
-  slot smallint not null,
   attempt smallint not null,
   max_attempts smallint not null,
   priority smallint not null,
@@ -410,11 +396,10 @@ create table if not exists "${schema}".pgworker_history (
   error text,
   result json,
   payload json
-) partition by list (slot);
+) with (vacuum_truncate = false, toast.vacuum_truncate = false);
 comment on table "${schema}".pgworker_history is
   'Runs that have ended and jobs that have ended without running; outcome is succeeded, retried, failed, removed, cancelled or recovered. Empty '
   'unless worker.history.enabled is set.';
-create table if not exists "${schema}".pgworker_history_default partition of "${schema}".pgworker_history default;
 create index if not exists pgworker_history_job on "${schema}".pgworker_history (job_id);
 create index if not exists pgworker_history_ended on "${schema}".pgworker_history (ended_at, job_id);
 
@@ -425,17 +410,17 @@ create table if not exists "${schema}".pgworker_history_settings (
   keep_for interval not null default '14 days',
   keep_most bigint not null default 1000000,
   payloads boolean not null default true,
-  slot smallint not null default 0,
-  slot_since timestamptz not null default now()
+  tended_at timestamptz not null default '-infinity'
 );
 insert into "${schema}".pgworker_history_settings default values on conflict do nothing;
 comment on table "${schema}".pgworker_history_settings is
-  'Whether the schema keeps a history, for how long and how much of it, and where the next entries go.';
+  'Whether the schema keeps a history, for how long and how much of it.';
 create table if not exists "${schema}".pgworker_history_losses (
   lost_at timestamptz not null,
   jobs bigint not null,
   reason text not null
 );
+create index if not exists pgworker_history_lost_at on "${schema}".pgworker_history_losses (lost_at);
 comment on table "${schema}".pgworker_history_losses is
   'How many ends of jobs of the last day the history does not show, and why. Rows of one hour and reason are combined when there are many.';
 
@@ -540,37 +525,24 @@ create or replace view "${schema}".pgworker_permits as
 comment on view "${schema}".pgworker_permits is
   'Jobs of limited tasks that may run: until they have ended, or, where the limit is a rate, until they have started.';
 
--- Partitions may be new, and nobody have analysed them.
+-- The statistics may be lost, and nobody have analysed the table since. Nobody waits for one who has locked it.
 create or replace view "${schema}".pgworker_history_sizes as
-  select c.oid as relation, c.relname as name, substring(pg_get_expr(c.relpartbound, c.oid) from '[0-9]+')::smallint as slot,
-    case
-      when pg_relation_size(c.oid) = 0 then 0
-      when pg_stat_get_live_tuples(c.oid) > 0 then pg_stat_get_live_tuples(c.oid)
-      when c.relpages > 0 and c.reltuples > 0 then
-        (c.reltuples::float8 * pg_relation_size(c.oid) / current_setting('block_size')::int / c.relpages)::bigint
+  select case
+      when l.locked or n.live > 0 or c.relpages > 0 and c.reltuples > 0 then greatest(n.live, 0, case when n.live = 0 then c.reltuples end)
       else pg_relation_size(c.oid) / 300
-    end as entries,
-    pg_total_relation_size(c.oid) as bytes
-  from pg_inherits i
-  join pg_class c on c.oid = i.inhrelid
-  where i.inhparent = '"${schema}".pgworker_history'::regclass;
-comment on view "${schema}".pgworker_history_sizes is 'Partitions of the history with the estimated number of their entries.';
-
--- A partition that somebody dropped cannot come back while the default partition has its entries.
-do $ring$
-begin
-  for number in 0..15 loop
-    if not exists (select from "${schema}".pgworker_history_sizes z where z.slot = number) then
-      begin
-        execute format(
-          'create table "${schema}".pgworker_history_%s partition of "${schema}".pgworker_history for values in (%s)', number, number);
-      exception when check_violation then
-        null;
-      end;
-    end if;
-  end loop;
-end
-$ring$;
+    end::bigint as entries,
+    case when l.locked then c.relpages::bigint * current_setting('block_size')::int else pg_total_relation_size(c.oid) end as bytes,
+    l.locked
+  from pg_class c
+  cross join lateral (select pg_stat_get_live_tuples(c.oid) as live) n
+  cross join lateral (
+    select exists (
+      select from pg_locks k
+      where k.relation = c.oid and k.mode = 'AccessExclusiveLock' and k.pid <> pg_backend_pid()
+        and k.database = (select d.oid from pg_database d where d.datname = current_database())) as locked) l
+  where c.oid = '"${schema}".pgworker_history'::regclass;
+comment on view "${schema}".pgworker_history_sizes is
+  'How many entries the history has, estimated, how large it is, and whether somebody has locked it against reading.';
 
 -- Whoever could change jobs before an adoption can do so afterwards.
 do $grants$
