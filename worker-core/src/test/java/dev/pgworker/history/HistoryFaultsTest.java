@@ -14,6 +14,7 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
 
 import com.zaxxer.hikari.HikariConfig;
@@ -236,12 +237,18 @@ class HistoryFaultsTest {
                                     + " holds AccessExclusiveLock on pgworker_history");
         });
 
-        Worker another = db.start(db.worker().tasks(List.of()));
-        HistoryLosses lost = losses();
-        Awaitility.await().until(() -> {
-            WorkerStatus status = another.status();
-            return status != null && Objects.equals(status.historyLosses(), lost);
-        });
+        try (LogCapture log = new LogCapture(HistoryKeeper.class)) {
+            Worker another = db.start(db.worker().tasks(List.of()));
+            HistoryLosses lost = losses();
+            Awaitility.await().until(() -> {
+                WorkerStatus status = another.status();
+                return status != null && Objects.equals(status.historyLosses(), lost);
+            });
+            Awaitility.await()
+                    .until(() -> log.messages().stream()
+                            .anyMatch(message -> message.startsWith("The history does not show the ends of 1 jobs")
+                                    && message.contains("holds AccessExclusiveLock on pgworker_history")));
+        }
     }
 
     @ParameterizedTest
@@ -550,6 +557,68 @@ class HistoryFaultsTest {
         assertThat(most).isBetween(750L, 1_000L);
         assertThat(kept()).isGreaterThanOrEqualTo(750);
         assertThat(db.admin().history().status().keepMost()).isEqualTo(1_000);
+    }
+
+    @Test
+    void eightWorkersThatStartStopAndTendLoseNoneOfAHundredThousandEntries() {
+        int jobs = 100_000;
+        int each = 8_000;
+        keep("1 hour", null);
+        insertOld();
+        update("insert into {schema}._private_tasks (identifier) values ('work')");
+        update("insert into {schema}._private_jobs (task_id, payload) select t.id, to_json(i)"
+                + " from {schema}._private_tasks t, generate_series(1, " + jobs + ") i");
+        AtomicInteger runs = new AtomicInteger();
+        AtomicInteger starts = new AtomicInteger();
+        HistorySettings on = HistorySettings.builder()
+                .enabled(true)
+                .keepFor(Duration.ofHours(1))
+                .build();
+        List<CompletableFuture<Void>> workers = IntStream.range(0, 8)
+                .mapToObj(i -> CompletableFuture.runAsync(
+                        () -> {
+                            while (db.jobs() > 0) {
+                                int goal = runs.get() + each;
+                                Worker worker = db.worker()
+                                        .settings(WorkerSettings.builder()
+                                                .history(on)
+                                                .build())
+                                        .tasks(List.of(TaskRegistration.of(
+                                                WORK, (payload, context) -> runs.incrementAndGet())))
+                                        .build();
+                                worker.start();
+                                starts.incrementAndGet();
+                                try {
+                                    Awaitility.await()
+                                            .atMost(Duration.ofMinutes(5))
+                                            .until(() -> runs.get() >= goal || db.jobs() == 0);
+                                    insertOld();
+                                    tend();
+                                } finally {
+                                    worker.stop();
+                                }
+                            }
+                        },
+                        OwnThread.EACH))
+                .toList();
+        workers.forEach(CompletableFuture::join);
+        tend();
+
+        assertThat(db.sql(
+                                "select count(*) || ' ' || count(distinct job_id) from {schema}.pgworker_history where job_id > 0")
+                        .query(String.class)
+                        .single())
+                .isEqualTo(jobs + " " + jobs);
+        assertThat(kept()).as("with old ones").isEqualTo(jobs);
+        assertThat(losses()).isNull();
+        assertThat(starts).hasValueGreaterThan(8);
+    }
+
+    private void insertOld() {
+        update(
+                "insert into {schema}.pgworker_history (job_id, ended_at, created_at, run_at, attempt, max_attempts, priority, outcome,"
+                        + " task_identifier) select -i, now() - interval '2 hours', now(), now(), 1, 1, 0, 'succeeded', 'old'"
+                        + " from generate_series(1, 1000) i");
     }
 
     /** Estimates follow the statistics, which a session sends when it is idle. */

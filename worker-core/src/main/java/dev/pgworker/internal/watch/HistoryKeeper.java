@@ -3,9 +3,11 @@ package dev.pgworker.internal.watch;
 import java.sql.SQLException;
 import java.time.Duration;
 
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
+import dev.pgworker.history.HistoryLosses;
 import dev.pgworker.history.HistorySettings;
 import dev.pgworker.internal.failure.DatabaseFailure;
 import dev.pgworker.internal.failure.Outage;
@@ -14,7 +16,7 @@ import dev.pgworker.internal.store.HistoryStore;
 import dev.pgworker.internal.store.KeptHistory;
 
 /**
- * Has the schema keep a history as the settings say, on {@code worker-history}: switches it on or off at the start, drops old
+ * Has the schema keep a history as the settings say, on {@code worker-history}: switches it on or off at the start, deletes old
  * entries, and finds out whether others have switched it. Where none is kept that is done once a minute.
  */
 public final class HistoryKeeper extends PeriodicService {
@@ -83,7 +85,7 @@ public final class HistoryKeeper extends PeriodicService {
             read();
             applied = true;
             ready();
-            history.setLosses(store.readLosses().orElse(null));
+            noteLosses(store.readLosses().orElse(null));
             store.tend();
         } catch (SQLException e) {
             boolean refused = DatabaseFailure.isAboutTheSchema(e);
@@ -118,6 +120,17 @@ public final class HistoryKeeper extends PeriodicService {
                     settings.payloads() ? "with" : "without");
         } else {
             log.info("The history of jobs is off; its entries stay until they expire");
+        }
+    }
+
+    private void noteLosses(@Nullable HistoryLosses losses) {
+        HistoryLosses before = history.losses();
+        history.setLosses(losses);
+        if (losses != null && (before == null || losses.jobs() > before.jobs())) {
+            log.warn(
+                    "The history does not show the ends of {} jobs of the last day: {}",
+                    losses.jobs(),
+                    losses.reason());
         }
     }
 
