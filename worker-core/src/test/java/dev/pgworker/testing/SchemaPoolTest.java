@@ -82,7 +82,7 @@ class SchemaPoolTest {
         assertThat(db.worker().task(WORK, (text, context) -> {}).build().runOnce())
                 .isEqualTo(2);
         db.scheduler().addJob(WORK, "z");
-        db.sql("update {schema}.pgworker_history_settings set enabled = not enabled, slot = 2")
+        db.sql("update {schema}.pgworker_history_settings set enabled = not enabled, keep_most = 2000")
                 .update();
         db.sql("delete from {schema}.pgworker_limit_state").update();
         db.sql("delete from {schema}.worker_flyway_history").update();
