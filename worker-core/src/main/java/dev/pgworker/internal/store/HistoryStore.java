@@ -20,7 +20,7 @@ public final class HistoryStore {
 
     private static final Duration ANSWER_LIMIT = Duration.ofSeconds(10);
 
-    /** For half a million rows. */
+    /** For 200,000 rows. */
     private static final Duration DELETION_LIMIT = Duration.ofMinutes(1);
 
     private final DataSource dataSource;

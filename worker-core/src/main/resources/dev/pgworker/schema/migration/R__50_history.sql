@@ -252,10 +252,11 @@ begin
 end
 $triggers$;
 
+-- Longer than a deletion of old entries holds the row.
 create or replace function "${schema}".pgworker_keep_history(enabled boolean, keep_for interval, keep_most bigint, payloads boolean)
 returns boolean
 language plpgsql volatile security definer
-set lock_timeout = '2s'
+set lock_timeout = '8s'
 set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_variable
 begin
@@ -316,7 +317,7 @@ begin
     where h.ended_at < greatest(clock_timestamp() - kept.keep_for, (
       select o.ended_at from "${schema}".pgworker_history o order by o.ended_at
       offset greatest(0, pg_stat_get_live_tuples('"${schema}".pgworker_history'::regclass) - kept.keep_most) limit 1))
-    order by h.ended_at limit 500000));
+    order by h.ended_at limit 200000));
 exception when lock_not_available or deadlock_detected then
   null;
 end
