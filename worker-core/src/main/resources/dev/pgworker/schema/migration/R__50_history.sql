@@ -106,7 +106,6 @@ declare
   ended constant timestamptz := clock_timestamp();
   ending constant text := coalesce(current_setting('pgworker.ending', true), '');
   outcome constant text := case when ending = 'direct' then 'succeeded' when ending in ('succeeded', 'removed') then ending end;
-  ids constant bigint[] := nullif(current_setting('pgworker.run_ids', true), '');
   kept record;
   told record;
   jobs bigint;
@@ -137,19 +136,15 @@ begin
     lock table "${schema}"._private_tasks, "${schema}"._private_job_queues, "${schema}".pgworker_cancellations in access share mode;
     lock table "${schema}".pgworker_history in row exclusive mode;
     perform set_config('lock_timeout', '1min', true);
-    if ids is not null then
-      select nullif(current_setting('pgworker.run_micros'), '')::bigint[] as micros,
-        nullif(current_setting('pgworker.run_results'), '')::text[] as results,
-        nullif(current_setting('pgworker.run_traces'), '')::text[] as traces,
-        nullif(current_setting('pgworker.run_attempts'), '')::int[] as attempts,
-        nullif(current_setting('pgworker.run_keys'), '')::text[] as keys,
-        nullif(current_setting('pgworker.run_begun'), '')::timestamptz as begun,
-        nullif(current_setting('pgworker.run_by'), '') as runner
-        into told;
-    else
-      select null::bigint[] as micros, null::text[] as results, null::text[] as traces, null::int[] as attempts, null::text[] as keys,
-        null::timestamptz as begun, null::text as runner into told;
-    end if;
+    select nullif(current_setting('pgworker.run_ids', true), '')::bigint[] as ids,
+      nullif(current_setting('pgworker.run_micros', true), '')::bigint[] as micros,
+      nullif(current_setting('pgworker.run_results', true), '')::text[] as results,
+      nullif(current_setting('pgworker.run_traces', true), '')::text[] as traces,
+      nullif(current_setting('pgworker.run_attempts', true), '')::int[] as attempts,
+      nullif(current_setting('pgworker.run_keys', true), '')::text[] as keys,
+      nullif(current_setting('pgworker.run_begun', true), '')::timestamptz as begun,
+      nullif(current_setting('pgworker.run_by', true), '') as runner
+      into told;
     if tg_op = 'DELETE' then
       insert into "${schema}".pgworker_history (job_id, ended_at, started_at, took, created_at, run_at, attempt, max_attempts,
           priority, outcome, task_identifier, queue_name, key, worker_id, trace_id, flags, result, payload)
@@ -168,7 +163,7 @@ begin
         from old_jobs g
         left join (
           select u.id, u.micros * interval '1 microsecond' as took, u.result, u.trace
-          from unnest(ids, told.micros, told.results, told.traces) u(id, micros, result, trace)) r on r.id = g.id
+          from unnest(told.ids, told.micros, told.results, told.traces) u(id, micros, result, trace)) r on r.id = g.id
         cross join lateral (select case when not "${schema}".pgworker_parked(g.locked_at) then g.locked_at end as locked_at offset 0) h
         where outcome is not null or r.id is not null or h.locked_at is not null or g.attempts < g.max_attempts;
     else
@@ -194,7 +189,7 @@ begin
         join old_jobs g on g.id = n.id
         left join (
           select u.id, u.micros * interval '1 microsecond' as took, u.result, u.trace, u.attempts, u.key
-          from unnest(ids, told.micros, told.results, told.traces, told.attempts, told.keys) u(id, micros, result, trace, attempts, key)
+          from unnest(told.ids, told.micros, told.results, told.traces, told.attempts, told.keys) u(id, micros, result, trace, attempts, key)
           where ending = 'released') r on r.id = n.id
         cross join lateral (
           select case when not "${schema}".pgworker_parked(g.locked_at) then g.locked_at end as locked_at,

@@ -410,7 +410,7 @@ create table if not exists "${schema}".pgworker_history_settings (
   keep_for interval not null default '14 days',
   keep_most bigint not null default 1000000,
   payloads boolean not null default true,
-  tended_at timestamptz not null default '-infinity'
+  tended_at timestamptz not null default 'epoch'
 );
 insert into "${schema}".pgworker_history_settings default values on conflict do nothing;
 comment on table "${schema}".pgworker_history_settings is
