@@ -5,15 +5,19 @@ import jakarta.persistence.EntityManager;
 import jakarta.persistence.Id;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.hibernate.autoconfigure.HibernateJpaAutoConfiguration;
 import org.springframework.boot.persistence.autoconfigure.EntityScan;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 import org.springframework.context.ApplicationContext;
+import org.springframework.context.ApplicationEventPublisher;
 import org.springframework.jdbc.support.JdbcTransactionManager;
 import org.springframework.orm.jpa.JpaTransactionManager;
 import org.springframework.transaction.PlatformTransactionManager;
 import org.springframework.transaction.annotation.Transactional;
+import org.springframework.transaction.event.TransactionalEventListener;
 
 import dev.pgworker.autoconfigure.testing.TestDatabase;
 import dev.pgworker.job.JobScheduler;
@@ -74,6 +78,54 @@ class TransactionsTest {
 
         context.getBean(JobScheduler.class).addJob("hello");
         assertThat(db.jobs()).isEqualTo(2);
+    }
+
+    record Ordered() {}
+
+    static class OrderService {
+
+        private final ApplicationEventPublisher events;
+
+        OrderService(ApplicationEventPublisher events) {
+            this.events = events;
+        }
+
+        @Transactional
+        void order() {
+            events.publishEvent(new Ordered());
+        }
+    }
+
+    static class OrderListener {
+
+        private final JobScheduler jobs;
+
+        OrderListener(JobScheduler jobs) {
+            this.jobs = jobs;
+        }
+
+        /** Spring calls it when the transaction is over, and yet shows it as active. */
+        @TransactionalEventListener
+        void confirm(Ordered ordered) {
+            jobs.addJob("hello");
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({"false, true", "false, false", "true, true", "true, false"})
+    void aJobThatAListenerAddsAfterTheCommitIsKept(boolean jpa, boolean autoCommit) {
+        db.runner()
+                .withConfiguration(
+                        jpa ? AutoConfigurations.of(HibernateJpaAutoConfiguration.class) : AutoConfigurations.of())
+                .withPropertyValues(
+                        "spring.datasource.hikari.auto-commit=" + autoCommit,
+                        "spring.jpa.properties.hibernate.connection.provider_disables_autocommit=" + !autoCommit)
+                .withBean(OrderService.class)
+                .withBean(OrderListener.class)
+                .run(context -> {
+                    context.getBean(OrderService.class).order();
+                    assertThat(db.jobs()).isEqualTo(1);
+                });
     }
 
     @Entity(name = "note")

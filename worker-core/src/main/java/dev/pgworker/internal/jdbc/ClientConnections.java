@@ -37,7 +37,7 @@ public final class ClientConnections {
     }
 
     /**
-     * Joins the caller's transaction; without one the work is committed on return.
+     * Joins the caller's transaction; without one, or after its completion, the work is committed on return.
      *
      * @param task what is done, for the message of an exception
      * @param manyStatements whether the work needs a transaction for itself, which costs a round trip
@@ -45,7 +45,7 @@ public final class ClientConnections {
     public <T> T call(String task, boolean manyStatements, Work<T> work) {
         Connection connection = DataSourceUtils.getConnection(dataSource);
         try {
-            boolean joins = DataSourceUtils.isConnectionTransactional(connection, dataSource);
+            boolean joins = DataSourceUtils.isConnectionTransactional(connection, dataSource) && !isCompleted();
             return joins || (connection.getAutoCommit() && !manyStatements)
                     ? work.on(connection)
                     : Connections.inTransaction(connection, () -> work.on(connection));
@@ -54,6 +54,12 @@ public final class ClientConnections {
         } finally {
             DataSourceUtils.releaseConnection(connection, dataSource);
         }
+    }
+
+    /** Callbacks after completion, as of event listeners, still see the transaction, but nobody commits it again. */
+    private static boolean isCompleted() {
+        return TransactionSynchronizationManager.isActualTransactionActive()
+                && !TransactionSynchronizationManager.isSynchronizationActive();
     }
 
     /** As {@link #call}, with Spring's client on that connection. */

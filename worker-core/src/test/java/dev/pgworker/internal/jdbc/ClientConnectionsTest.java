@@ -1,14 +1,20 @@
 package dev.pgworker.internal.jdbc;
 
+import java.util.ArrayList;
+import java.util.List;
+
 import com.zaxxer.hikari.HikariConfig;
 import com.zaxxer.hikari.HikariDataSource;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.dao.DataAccessException;
 import org.springframework.jdbc.BadSqlGrammarException;
 import org.springframework.jdbc.core.simple.JdbcClient;
 import org.springframework.jdbc.datasource.TransactionAwareDataSourceProxy;
 import org.springframework.jdbc.support.JdbcTransactionManager;
+import org.springframework.transaction.support.TransactionSynchronization;
 import org.springframework.transaction.support.TransactionSynchronizationManager;
 import org.springframework.transaction.support.TransactionTemplate;
 
@@ -63,6 +69,37 @@ class ClientConnectionsTest {
             }
         }
         assertThat(tasks()).isEqualTo(6);
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void whatIsDoneAfterTheEndOfATransactionIsCommittedOnReturn(boolean autoCommit) {
+        List<Long> seen = new ArrayList<>();
+        HikariConfig config = TestSchema.poolConfig(TestPostgres.jdbcUrl(), 1);
+        config.setAutoCommit(autoCommit);
+        try (HikariDataSource pool = new HikariDataSource(config)) {
+            ClientConnections connections = new ClientConnections(pool);
+            TransactionTemplate transactions = new TransactionTemplate(new JdbcTransactionManager(pool));
+            for (boolean rollback : new boolean[] {false, true}) {
+                transactions.executeWithoutResult(status -> {
+                    connections.query("add", false, this::add);
+                    if (rollback) {
+                        status.setRollbackOnly();
+                    }
+                    TransactionSynchronizationManager.registerSynchronization(new TransactionSynchronization() {
+                        @Override
+                        public void afterCompletion(int status) {
+                            connections.query("add", false, ClientConnectionsTest.this::add);
+                            seen.add(tasks());
+                            connections.query("add", true, ClientConnectionsTest.this::add);
+                            seen.add(tasks());
+                        }
+                    });
+                });
+            }
+        }
+        assertThat(seen).containsExactly(2L, 3L, 4L, 5L);
+        assertThat(tasks()).isEqualTo(5);
     }
 
     @Test
