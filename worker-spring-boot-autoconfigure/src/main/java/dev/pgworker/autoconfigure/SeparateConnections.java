@@ -2,14 +2,13 @@ package dev.pgworker.autoconfigure;
 
 import java.sql.DriverManager;
 import java.sql.SQLException;
-import java.util.Objects;
 import java.util.Properties;
 import java.util.Set;
-import java.util.stream.Stream;
 import javax.sql.DataSource;
 
 import com.zaxxer.hikari.HikariConfigMXBean;
 import com.zaxxer.hikari.HikariDataSource;
+import com.zaxxer.hikari.util.Credentials;
 import com.zaxxer.hikari.util.UtilityElf;
 import org.jspecify.annotations.Nullable;
 import org.postgresql.ds.PGSimpleDataSource;
@@ -66,7 +65,13 @@ final class SeparateConnections {
         String usedUser = user != null || application == null ? user : application.getUsername();
         String usedPassword =
                 user != null || password != null || application == null ? password : application.getPassword();
-        return open(prefix, usedUrl, usedUser, usedPassword, user == null ? database.dataSource() : null);
+        return open(
+                prefix,
+                usedUrl,
+                usedUser,
+                usedPassword,
+                user == null ? database.dataSource() : null,
+                user == null && password == null);
     }
 
     /**
@@ -83,7 +88,12 @@ final class SeparateConnections {
     }
 
     private static DataSource open(
-            String prefix, String url, @Nullable String user, @Nullable String password, @Nullable DataSource pool) {
+            String prefix,
+            String url,
+            @Nullable String user,
+            @Nullable String password,
+            @Nullable DataSource pool,
+            boolean sameLogin) {
         if (!url.startsWith("jdbc:")) {
             throw notAUrl(prefix);
         }
@@ -94,7 +104,7 @@ final class SeparateConnections {
             dataSource.setPassword(password);
             return dataSource;
         }
-        PGSimpleDataSource dataSource = driver(url, pool);
+        PGSimpleDataSource dataSource = driver(url, pool, sameLogin);
         if (dataSource == null) {
             throw notAUrl(prefix);
         }
@@ -116,13 +126,15 @@ final class SeparateConnections {
      * The plain driver prefers a user inside the URL to the one given beside it; this one does not.
      *
      * @param pool whose initialization the connections get, or null for none
+     * @param sameLogin whether they log in as that pool does, which may change while the application runs
      */
-    private static @Nullable PGSimpleDataSource driver(@Nullable String url, @Nullable DataSource pool) {
+    private static @Nullable PGSimpleDataSource driver(
+            @Nullable String url, @Nullable DataSource pool, boolean sameLogin) {
         if (url == null || !url.startsWith(POSTGRESQL)) {
             return null;
         }
         PGSimpleDataSource dataSource =
-                pool != null && HIKARI_PRESENT ? Hikari.initializedAs(pool) : new PGSimpleDataSource();
+                pool != null && HIKARI_PRESENT ? Hikari.initializedAs(pool, sameLogin) : new PGSimpleDataSource();
         try {
             dataSource.setUrl(url);
             dataSource.setConnectTimeout(shorter(dataSource.getConnectTimeout(), CONNECT_SECONDS));
@@ -179,9 +191,12 @@ final class SeparateConnections {
         static @Nullable JdbcConnectionDetails details(DataSource dataSource) {
             HikariDataSource pool =
                     DataSourceUnwrapper.unwrap(dataSource, HikariConfigMXBean.class, HikariDataSource.class);
-            return pool == null || pool.getJdbcUrl() == null
-                    ? null
-                    : new Details(pool.getJdbcUrl(), pool.getUsername(), pool.getPassword());
+            return pool == null || pool.getJdbcUrl() == null ? null : details(pool);
+        }
+
+        private static Details details(HikariDataSource pool) {
+            Credentials login = pool.getCredentials();
+            return new Details(pool.getJdbcUrl(), login.getUsername(), login.getPassword());
         }
 
         /** Returns the pool if nothing but HikariCP itself decides what connections it gives. */
@@ -194,17 +209,15 @@ final class SeparateConnections {
         }
 
         /** Returns a data source without an address that does to its connections what a pool does to its own. */
-        static PGSimpleDataSource initializedAs(DataSource dataSource) {
+        static PGSimpleDataSource initializedAs(DataSource dataSource, boolean sameLogin) {
             HikariDataSource pool = plain(dataSource);
-            if (pool == null
-                    || Stream.of(pool.getTransactionIsolation(), pool.getSchema(), pool.getConnectionInitSql())
-                            .allMatch(Objects::isNull)) {
-                return new PGSimpleDataSource();
-            }
-            return new InitializedDataSource(
-                    UtilityElf.getTransactionIsolation(pool.getTransactionIsolation()),
-                    pool.getSchema(),
-                    pool.getConnectionInitSql());
+            return pool == null
+                    ? new PGSimpleDataSource()
+                    : new InitializedDataSource(
+                            () -> sameLogin && pool.getUsername() != null ? details(pool) : null,
+                            UtilityElf.getTransactionIsolation(pool.getTransactionIsolation()),
+                            pool.getSchema(),
+                            pool.getConnectionInitSql());
         }
 
         static @Nullable DataSource like(DataSource dataSource) {
@@ -215,7 +228,7 @@ final class SeparateConnections {
                     || pool.getCredentialsProvider() != null) {
                 return null;
             }
-            PGSimpleDataSource like = driver(pool.getJdbcUrl(), dataSource);
+            PGSimpleDataSource like = driver(pool.getJdbcUrl(), dataSource, true);
             if (like == null) {
                 return null;
             }

@@ -4,10 +4,12 @@ import java.sql.Connection;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 import javax.sql.DataSource;
 
 import com.zaxxer.hikari.HikariDataSource;
+import com.zaxxer.hikari.util.Credentials;
 import org.apache.commons.dbcp2.BasicDataSource;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
@@ -124,6 +126,47 @@ class PoolsTest {
                 .withPropertyValues("spring.datasource.hikari.connection-init-sql=" + setRole())
                 .withPropertyValues(property.equals("worker.listen.url=") ? property + plainUrl() : property)
                 .run(this::runsAJob);
+    }
+
+    /** As secrets that are rotated, and tokens that expire: whoever has changed them tells the pool. */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void hikariWhoseUserChanges(boolean listensApart) {
+        db.sql("create role " + login + "_next noinherit login password 'next' in role " + owner)
+                .update();
+        try {
+            application()
+                    .withPropertyValues("spring.datasource.hikari.connection-init-sql=" + setRole())
+                    .withPropertyValues(
+                            listensApart ? "worker.listen.url=" + plainUrl() : "spring.main.banner-mode=off")
+                    .run(context -> {
+                        runsAJob(context);
+                        assertThat(usersOfTheWorkersOwnConnections()).containsOnly(login);
+
+                        HikariDataSource pool = context.getBean(HikariDataSource.class);
+                        pool.setCredentials(Credentials.of(login + "_next", "next"));
+                        db.sql("alter role " + login + " nologin").update();
+                        db.sql("select pg_terminate_backend(pid) from pg_stat_activity where usename = ?")
+                                .param(login)
+                                .query()
+                                .listOfRows();
+
+                        Awaitility.await()
+                                .untilAsserted(() -> assertThat(usersOfTheWorkersOwnConnections())
+                                        .hasSize(2)
+                                        .containsOnly(login + "_next"));
+                        runsAJob(context);
+                    });
+        } finally {
+            db.sql("drop role " + login + "_next").update();
+        }
+    }
+
+    private List<String> usersOfTheWorkersOwnConnections() {
+        return db.sql("select usename from pg_stat_activity where application_name = 'pgworker' and usename like ?")
+                .param(login + "%")
+                .query(String.class)
+                .list();
     }
 
     @Test

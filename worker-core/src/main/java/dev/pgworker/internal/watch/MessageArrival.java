@@ -9,6 +9,7 @@ import java.net.SocketException;
 import java.net.SocketTimeoutException;
 import java.sql.SQLException;
 import java.util.function.Consumer;
+import java.util.function.Supplier;
 import javax.net.SocketFactory;
 import javax.sql.DataSource;
 
@@ -20,7 +21,6 @@ import org.postgresql.core.BaseConnection;
 import org.postgresql.ds.PGSimpleDataSource;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import org.springframework.util.SerializationUtils;
 
 import dev.pgworker.internal.jdbc.SqlWork;
 
@@ -49,7 +49,8 @@ public final class MessageArrival extends SocketFactory {
 
     /**
      * Returns a source of connections like those of the given one, on which waits end sooner: the given one itself, where it
-     * is no data source of the driver, has a socket factory of its own, or its driver does not see this class.
+     * is no data source of the driver, has a socket factory of its own, or its driver does not see this class. A subclass has to supply
+     * copies of itself.
      */
     public static DataSource promptly(DataSource source) {
         if (!(source instanceof PGSimpleDataSource plain) || plain.getSocketFactory() != null) {
@@ -61,6 +62,9 @@ public final class MessageArrival extends SocketFactory {
                 return source;
             }
             PGSimpleDataSource prompt = copy(plain);
+            if (prompt == null) {
+                return source;
+            }
             prompt.setSocketFactory(name);
             return prompt;
         } catch (ReflectiveOperationException | IOException | RuntimeException | LinkageError e) {
@@ -70,9 +74,12 @@ public final class MessageArrival extends SocketFactory {
     }
 
     /** A subclass may do more than the driver's data source does. */
-    private static PGSimpleDataSource copy(PGSimpleDataSource source) throws ReflectiveOperationException, IOException {
+    private static @Nullable PGSimpleDataSource copy(PGSimpleDataSource source)
+            throws ReflectiveOperationException, IOException {
         if (source.getClass() != PGSimpleDataSource.class) {
-            return SerializationUtils.clone(source);
+            return source instanceof Supplier<?> copies && copies.get() instanceof PGSimpleDataSource copy
+                    ? copy
+                    : null;
         }
         PGSimpleDataSource copy = new PGSimpleDataSource();
         copy.initializeFrom(source);

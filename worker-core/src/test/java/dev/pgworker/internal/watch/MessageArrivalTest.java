@@ -7,6 +7,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Supplier;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
@@ -218,6 +219,32 @@ class MessageArrivalTest {
         assertThat(plain.getSocketFactory()).isNull();
         plain.setSocketFactory("my.Factory");
         assertThat(MessageArrival.promptly(plain)).isSameAs(plain);
+    }
+
+    /** It may do more than the driver's data source does. */
+    @Test
+    void ofASubclassACopyIsUsedThatItSupplies() {
+        PGSimpleDataSource unknown = new PGSimpleDataSource() {
+            private static final long serialVersionUID = 1L;
+        };
+        assertThat(MessageArrival.promptly(unknown)).isSameAs(unknown);
+        Copied copied = new Copied();
+        assertThat(MessageArrival.promptly(copied))
+                .isNotSameAs(copied)
+                .isInstanceOfSatisfying(
+                        Copied.class,
+                        copy -> assertThat(copy.getSocketFactory()).isEqualTo(MessageArrival.class.getName()));
+        assertThat(copied.getSocketFactory()).isNull();
+    }
+
+    private static final class Copied extends PGSimpleDataSource implements Supplier<PGSimpleDataSource> {
+
+        private static final long serialVersionUID = 1L;
+
+        @Override
+        public PGSimpleDataSource get() {
+            return new Copied();
+        }
     }
 
     private PGConnection driver() throws SQLException {
