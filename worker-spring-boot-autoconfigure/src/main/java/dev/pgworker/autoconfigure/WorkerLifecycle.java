@@ -43,6 +43,7 @@ final class WorkerLifecycle
     private final boolean autoStartup;
     private @Nullable ApplicationContext context;
     private volatile List<Worker> workers = List.of();
+    private volatile boolean stoppedWhileRunning;
 
     /**
      * Creates a lifecycle.
@@ -55,9 +56,10 @@ final class WorkerLifecycle
         this.autoStartup = autoStartup;
     }
 
+    /** What was started by hand goes on when a context is restarted that was paused, as the contexts of tests are. */
     @Override
     public boolean isAutoStartup() {
-        return autoStartup;
+        return autoStartup || stoppedWhileRunning;
     }
 
     @Override
@@ -80,6 +82,7 @@ final class WorkerLifecycle
 
     @Override
     public void start() {
+        stoppedWhileRunning = false;
         for (Worker worker : workers) {
             if (hasWork(worker)) {
                 worker.start();
@@ -118,6 +121,7 @@ final class WorkerLifecycle
 
     @Override
     public void stop() {
+        stoppedWhileRunning = isRunning();
         if (workers.size() == 1) {
             workers.get(0).stop();
             return;

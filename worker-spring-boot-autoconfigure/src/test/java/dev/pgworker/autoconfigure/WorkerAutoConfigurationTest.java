@@ -16,6 +16,7 @@ import org.junit.jupiter.api.condition.JRE;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.postgresql.ds.PGSimpleDataSource;
 import org.springframework.boot.LazyInitializationBeanFactoryPostProcessor;
@@ -27,6 +28,7 @@ import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.context.ApplicationContext;
 import org.springframework.context.SmartLifecycle;
 import org.springframework.context.annotation.Bean;
+import org.springframework.context.support.AbstractApplicationContext;
 import org.springframework.core.annotation.Order;
 import org.springframework.jdbc.datasource.DriverManagerDataSource;
 import tools.jackson.databind.PropertyNamingStrategies;
@@ -300,6 +302,30 @@ class WorkerAutoConfigurationTest {
                 .map(Thread::getName)
                 .filter(name -> name.startsWith("worker-"))
                 .toList();
+    }
+
+    /** Spring's tests pause the contexts that are not in use, and restart them. */
+    @ParameterizedTest
+    @CsvSource({"true, true", "false, true", "false, false"})
+    void whatRanBeforeAPauseOfTheContextRunsAfterIt(boolean automatically, boolean runs) {
+        db.runner()
+                .withBean(Greetings.class)
+                .withPropertyValues("worker.auto-startup=" + automatically)
+                .run(context -> {
+                    AbstractApplicationContext paused =
+                            (AbstractApplicationContext) context.getSourceApplicationContext();
+                    Worker worker = context.getBean(Worker.class);
+                    if (runs) {
+                        worker.start();
+                    }
+                    for (int i = 0; i < 2; i++) {
+                        paused.pause();
+                        assertThat(worker.isRunning()).isFalse();
+
+                        paused.restart();
+                        assertThat(worker.isRunning()).isEqualTo(runs);
+                    }
+                });
     }
 
     @Test
