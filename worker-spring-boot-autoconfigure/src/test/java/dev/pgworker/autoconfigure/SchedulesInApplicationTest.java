@@ -205,6 +205,24 @@ class SchedulesInApplicationTest {
         return schedules.find("each_second").orElseThrow().lastRun();
     }
 
+    static class OtherJobs {
+
+        @JobHandler("weekly")
+        @CronJob(cron = "0 0 3 * * MON", id = "nightly")
+        void weekly() {}
+    }
+
+    @Test
+    void anotherApplicationThatTakesTheNameIsToldOf(CapturedOutput output) {
+        db.runner().withBean(Jobs.class).run(context -> assertThat(context).hasNotFailed());
+        db.runner().withBean(Jobs.class).run(context -> assertThat(context).hasNotFailed());
+        assertThat(output).doesNotContain("as this application declares it");
+
+        db.runner().withBean(OtherJobs.class).run(context -> assertThat(context).hasNotFailed());
+        assertThat(output)
+                .containsOnlyOnce("Schedule \"nightly\" was of task \"nightly\" and is now of task \"weekly\"");
+    }
+
     @Test
     void aPauseOutlivesTheStart() {
         db.runner().withBean(Jobs.class).run(context -> {

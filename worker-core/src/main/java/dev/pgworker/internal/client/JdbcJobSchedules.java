@@ -91,6 +91,8 @@ public final class JdbcJobSchedules implements JobSchedules {
         return write("put", schedule, false, null);
     }
 
+    private static final String TASK = "select task_identifier from {schema}.pgworker_schedules where name = ?";
+
     private static final String LIMIT_LOCKS = """
             select pg_catalog.set_config('lock_timeout', ?, true)
             """;
@@ -107,8 +109,24 @@ public final class JdbcJobSchedules implements JobSchedules {
                     .param(lockLimit.toMillis() + "ms")
                     .query(String.class)
                     .single();
+            warnOfAnotherTask(client, schedule);
             return write(client, schedule, false, true);
         });
+    }
+
+    /** Two applications of one schema that declare the same name would take it from each other in silence. */
+    private void warnOfAnotherTask(JdbcClient client, Schedule schedule) {
+        client.sql(schema.in(TASK))
+                .param(schedule.name())
+                .query(String.class)
+                .optional()
+                .filter(task -> !task.equals(schedule.job().identifier()))
+                .ifPresent(task -> log.warn(
+                        "Schedule \"{}\" was of task \"{}\" and is now of task \"{}\", as this application declares it. If another"
+                                + " application declares the same name, give one of them another",
+                        LogText.visible(schedule.name()),
+                        LogText.visible(task),
+                        LogText.visible(schedule.job().identifier())));
     }
 
     private ScheduleStatus write(String verb, Schedule schedule, boolean onlyNew, @Nullable Boolean declared) {
