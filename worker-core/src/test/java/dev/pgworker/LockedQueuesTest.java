@@ -6,6 +6,8 @@ import java.sql.Statement;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import dev.pgworker.event.WorkerEvent.JobCompleted;
 import dev.pgworker.job.Job;
@@ -16,7 +18,7 @@ import dev.pgworker.testing.TestSchema;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-/** Somebody has locked the table of queues, as one who creates an index on it. */
+/** Somebody has locked the table of queues, as one who creates an index on it, or holds rows of queues or of their jobs. */
 @Tag("thorough")
 class LockedQueuesTest {
 
@@ -49,6 +51,36 @@ class LockedQueuesTest {
 
             connection.commit();
             events.await(JobCompleted.class, QUEUES + 1);
+        }
+    }
+
+    /** There are more of these than one claim asks for, and they come first. */
+    @ParameterizedTest
+    @ValueSource(strings = {"_private_jobs", "_private_job_queues"})
+    void queuesOfWhichRowsAreHeldKeepNoOthersWaiting(String table) throws Exception {
+        int others = 20;
+        try (Connection connection = db.dataSource().getConnection();
+                Statement statement = connection.createStatement()) {
+            addToQueues(0, QUEUES);
+            connection.setAutoCommit(false);
+            statement.execute(db.schema().in("select from {schema}." + table + " for update"));
+            addToQueues(QUEUES, others);
+
+            db.start(db.worker().task(TASK, (n, context) -> {}).listener(events));
+
+            events.await(JobCompleted.class, others);
+            assertThat(events.all(JobCompleted.class))
+                    .allMatch(e -> Integer.parseInt(e.job().queueName().substring("queue-".length())) >= QUEUES);
+
+            connection.commit();
+            events.await(JobCompleted.class, QUEUES + others);
+        }
+    }
+
+    private void addToQueues(int first, int amount) {
+        for (int i = first; i < first + amount; i++) {
+            db.scheduler()
+                    .addJob(TASK, i, JobSpec.builder().queueName("queue-" + i).build());
         }
     }
 }

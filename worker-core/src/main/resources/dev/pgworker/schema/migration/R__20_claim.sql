@@ -70,7 +70,8 @@ comment on function "${schema}".pgworker_queue_row(int) is 'The address of a que
 revoke execute on function "${schema}".pgworker_queue_row(int) from public;
 
 -- The queues of due jobs in order, from the place "after" or the floors on, their rows locked, and the first jobs of each.
--- A queue's row that was changed since it was found is no longer at the address that was found, so what is locked is free.
+-- A row that was changed since it was found is no longer at the address that was found, so what is locked is free. Queues of which
+-- somebody holds the row, or that of the first job, take the place of no others.
 create or replace function "${schema}".pgworker_take_queues(
   request "${schema}".pgworker_request, floors "${schema}".pgworker_floor[], after "${schema}".pgworker_floor, most_rows int,
   most_queues int, tried int[], anywhere boolean,
@@ -94,7 +95,7 @@ begin
     select w.*, row_number() over () as place
     from unnest(floors) l
     cross join lateral (
-      select j.job_queue_id as queue, j.priority, j.run_at, j.id, j.task_id from "${schema}"._private_jobs j
+      select j.job_queue_id as queue, j.priority, j.run_at, j.id, j.task_id, j.ctid as job_tid from "${schema}"._private_jobs j
       where j.is_available and j.job_queue_id is not null and j.priority >= -32768 and j.priority = l.priority and j.run_at <= now()
         and (j.run_at, j.id) >= (
           case when l.priority = after.priority then after.run_at else l.run_at end,
@@ -128,7 +129,7 @@ begin
     cross join lateral (
       select f.* from unnest(floors) l
       cross join lateral (
-        select j.priority, j.run_at, j.id, j.task_id from "${schema}"._private_jobs j
+        select j.priority, j.run_at, j.id, j.task_id, j.ctid as job_tid from "${schema}"._private_jobs j
         where l.queued and j.is_available and j.job_queue_id is not null and j.job_queue_id = s.queue and j.priority = l.priority
           and j.run_at <= now() and (j.run_at, j.id) >= (l.run_at, l.id)
           and j.task_id = any(task_ids) and "${schema}".pgworker_allowed(j.flags, forbidden)
@@ -136,14 +137,15 @@ begin
     where s.n > 0 and s.queue <> all(tried) and s.queue <> all(passed)),
   free_queue as materialized (
     select f.*, q.tid from first_job f cross join lateral "${schema}".pgworker_queue_row(f.queue) q
-    where q.locked_at is null order by f.place limit most_queues),
+    where q.locked_at is null),
   held as (
     select f.*, q.ctid as row_tid, q.queue_name from free_queue f
     join "${schema}"._private_job_queues q on q.ctid = f.tid and q.locked_at is null
-    order by f.place for no key update of q skip locked),
+    join "${schema}"._private_jobs j on j.ctid = f.job_tid and j.is_available
+    order by f.place limit most_queues for no key update of q skip locked for update of j skip locked),
   last_one as (
     select w.* from walk w
-    where w.place = (select case when (select count(*) from free_queue) < most_queues then max(w.place) else (select max(f.place) from free_queue f) end from walk w))
+    where w.place = (select case when (select count(*) from held) < most_queues then max(w.place) else (select max(h.place) from held h) end from walk w))
   select (select count(*) from walk), (select count(*) from free_queue), array_agg(h.queue), array_agg(h.row_tid), array_agg(h.queue_name),
       array_agg(h.priority), array_agg(h.run_at), array_agg(h.id),
       array_agg(least(greatest(1, runs[array_position(task_ids, h.task_id)]), greatest(request.share, h.seen))),
@@ -194,6 +196,7 @@ declare
   found record;
   after "${schema}".pgworker_floor;
   walked int := 0;
+  taken_here int;
   run_queues int[] := '{}';
   run_tids tid[] := '{}';
   run_priorities int[] := '{}';
@@ -211,7 +214,8 @@ begin
     most_rows := greatest(0, least(depth, 16 + case when walked = 0 then most_queues
       else (wanted - cardinality(run_tids))::bigint * walked * 5 / (4 * (1 + cardinality(run_tids))) end));
     found := "${schema}".pgworker_take_queues(request, floors, after, most_rows, most_queues, queues, anywhere);
-    again := again or anywhere or found.free > coalesce(cardinality(found.queues), 0);
+    taken_here := coalesce(cardinality(found.queues), 0);
+    again := again or anywhere or taken_here < least(found.free, most_queues);
     queues := queues || found.queues;
     queue_tids := queue_tids || found.queue_tids;
     names := names || found.names;
@@ -223,7 +227,7 @@ begin
       run_ids := run_ids || found.ids;
     end if;
     after := row(true, found.last_priority, found.last_run_at, found.last_id);
-    exit when anywhere or found.walked < most_rows and found.free < most_queues or found.free = 0 and run_tids <> '{}';
+    exit when anywhere or found.walked < most_rows and taken_here < most_queues or found.free = 0 and run_tids <> '{}';
     depth := depth - found.walked;
     walked := walked + found.walked;
     anywhere := depth <= 0 and run_tids = '{}';
