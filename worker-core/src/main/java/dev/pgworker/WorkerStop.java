@@ -143,8 +143,8 @@ final class WorkerStop {
             written = services.completer.awaitWritten(limit);
             if (!written) {
                 log.error(
-                        "Some outcomes could not be written within {}; their jobs stay locked until"
-                                + " they are recovered",
+                        "Some outcomes could not be written, or queues freed, within {}; their jobs and queues stay locked"
+                                + " until they are recovered",
                         limit);
             }
         } catch (InterruptedException e) {

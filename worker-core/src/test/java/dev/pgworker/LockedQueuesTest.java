@@ -2,6 +2,7 @@ package dev.pgworker;
 
 import java.sql.Connection;
 import java.sql.Statement;
+import java.util.concurrent.CountDownLatch;
 
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -10,6 +11,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 import dev.pgworker.event.WorkerEvent.JobCompleted;
+import dev.pgworker.event.WorkerEvent.JobStarted;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.job.Task;
@@ -74,6 +76,31 @@ class LockedQueuesTest {
 
             connection.commit();
             events.await(JobCompleted.class, QUEUES + others);
+        }
+    }
+
+    /** Nobody but a sweep frees that queue later, which looks at the registered workers first. */
+    @Test
+    void aWorkerThatCannotFreeAQueueStaysRegisteredWhenItStops() throws Exception {
+        CountDownLatch mayEnd = new CountDownLatch(1);
+        try (Connection connection = db.dataSource().getConnection();
+                Statement statement = connection.createStatement()) {
+            addToQueues(0, 1);
+            Worker worker = db.start(
+                    db.worker().task(TASK, (n, context) -> mayEnd.await()).listener(events));
+            events.await(JobStarted.class);
+            connection.setAutoCommit(false);
+            statement.execute(db.schema().in("lock table {schema}._private_job_queues in share mode"));
+            mayEnd.countDown();
+            events.await(JobCompleted.class);
+
+            worker.stop();
+
+            assertThat(db.sql(
+                                    "select count(*) from {schema}._private_job_queues q join {schema}._private_workers w on w.id = q.locked_by")
+                            .query(Long.class)
+                            .single())
+                    .isOne();
         }
     }
 

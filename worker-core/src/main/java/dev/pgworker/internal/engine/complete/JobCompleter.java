@@ -116,13 +116,12 @@ public final class JobCompleter extends BackgroundService {
     /**
      * Waits until every outcome submitted so far is written, and the queues are free.
      *
-     * @return false if the outcomes take longer than the limit
+     * @return false if that takes longer than the limit
      */
     public boolean awaitWritten(Duration limit) throws InterruptedException {
         long deadline = System.nanoTime() + limit.toNanos();
         boolean written = inFlight.awaitIdle(limit);
-        toFree.await(deadline);
-        return written;
+        return toFree.await(deadline) && written;
     }
 
     @Override

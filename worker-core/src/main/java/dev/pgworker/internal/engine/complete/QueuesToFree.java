@@ -70,11 +70,15 @@ final class QueuesToFree {
         return mayBeLocked;
     }
 
-    /** Waits until none is locked, but no longer than until then, by {@link System#nanoTime}. May be called from any thread. */
-    synchronized void await(long deadline) throws InterruptedException {
+    /**
+     * Waits until none is locked, but no longer than until then, by {@link System#nanoTime}; returns whether none is. May be called from
+     * any thread.
+     */
+    synchronized boolean await(long deadline) throws InterruptedException {
         for (long left = deadline - System.nanoTime(); mayBeLocked && left > 0; left = deadline - System.nanoTime()) {
             TimeUnit.NANOSECONDS.timedWait(this, left);
         }
+        return !mayBeLocked;
     }
 
     void add(Collection<HeldQueue> over) {
