@@ -58,7 +58,7 @@ final class RecurringServices {
 
     /** Returns the services that there are. */
     Stream<@Nullable PeriodicService> all() {
-        return Stream.of(sweep, cron, schedules, cleanup);
+        return Stream.of(sweep, cron, cron == null ? null : cron.makingUp(), schedules, schedules.late(), cleanup);
     }
 
     /** Says which parts of a start these are. */

@@ -432,7 +432,7 @@ public sealed interface WorkerEvent {
     record CronStarted(String workerId, Set<String> identifiers) implements OfCron {}
 
     /**
-     * This worker, and no other, has added the job of a recurring item. Published on {@code worker-cron}.
+     * This worker, and no other, has added the job of a recurring item. Published on {@code worker-cron} or {@code worker-cron-late}.
      *
      * @param identifier the identifier of the item
      * @param timestamp the minute for which the job was due
@@ -444,7 +444,7 @@ public sealed interface WorkerEvent {
 
     /**
      * A recurring item was due while it was paused, so no job has been or will be added for that minute. Published on
-     * {@code worker-cron}, by one worker only.
+     * {@code worker-cron} or {@code worker-cron-late}, by one worker only.
      *
      * @param identifier the identifier of the item
      * @param timestamp the minute for which it was due
@@ -491,7 +491,7 @@ public sealed interface WorkerEvent {
 
     /**
      * The job of a recurring item could not be added. This is retried every minute, and other items are not affected.
-     * Published on {@code worker-cron}.
+     * Published on {@code worker-cron} or {@code worker-cron-late}.
      *
      * @param identifier the identifier of the item
      * @param timestamp the latest minute for which a job is missing
@@ -500,7 +500,7 @@ public sealed interface WorkerEvent {
     record CronJobFailed(String workerId, String identifier, Instant timestamp, Exception error) implements OfCron {}
 
     /**
-     * This worker, and no other, has added the job of a schedule. Published on {@code worker-schedules}.
+     * This worker, and no other, has added the job of a schedule. Published on {@code worker-schedules} or {@code worker-schedules-late}.
      *
      * @param schedule the name of the schedule
      * @param dueAt when the execution was due
@@ -512,7 +512,7 @@ public sealed interface WorkerEvent {
             implements OfSchedule {}
 
     /**
-     * Executions of a schedule do not take place. Published on {@code worker-schedules}, by one worker only.
+     * Executions of a schedule do not take place. Published on {@code worker-schedules} or {@code worker-schedules-late}, by one worker only.
      *
      * @param schedule the name of the schedule
      * @param dueAt when the first of them was due
@@ -524,7 +524,7 @@ public sealed interface WorkerEvent {
             implements OfSchedule {}
 
     /**
-     * An execution of a schedule failed, and others are not affected. Published on {@code worker-schedules}.
+     * An execution of a schedule failed, and others are not affected. Published on {@code worker-schedules} or {@code worker-schedules-late}.
      *
      * <p>It is retried if the database refused the job or another transaction was in the way; not if an interceptor threw an
      * exception; and if the schedule itself is invalid, not before it is changed.

@@ -7,12 +7,12 @@ import org.jspecify.annotations.Nullable;
  * a batch job as one. Several interceptors are called in order, each with the result of the one before it. Jobs added
  * in SQL are not intercepted.
  *
- * <p>For a recurring item, every worker that has the item calls its interceptors, on the thread {@code worker-cron},
- * although only one worker adds the job. The payload is a {@code JsonNode} that contains {@code _cron}, and the minute
+ * <p>For a recurring item, every worker that has the item calls its interceptors, on the thread {@code worker-cron}
+ * or {@code worker-cron-late}, although only one worker adds the job. The payload is a {@code JsonNode} that contains {@code _cron}, and the minute
  * cannot be changed.
  *
  * <p>For a schedule of the database, the worker that executes it calls its interceptors, on the thread {@code worker-schedules}
- * and while the row of the schedule is locked, so that they must not change schedules. If that takes ten seconds, another worker
+ * or {@code worker-schedules-late} and while the row of the schedule is locked, so that they must not change schedules. If that takes ten seconds, another worker
  * executes the schedule.
  *
  * @since 0.1.0

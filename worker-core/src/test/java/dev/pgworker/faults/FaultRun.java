@@ -70,6 +70,7 @@ final class FaultRun {
     private static final Set<String> PERIODIC = Set.of(
             "worker-cleanup",
             "worker-cron",
+            "worker-cron-late",
             "worker-history",
             "worker-hints",
             "worker-limit-keeper",
@@ -77,6 +78,7 @@ final class FaultRun {
             "worker-pauses",
             "worker-reconcile",
             "worker-schedules",
+            "worker-schedules-late",
             "worker-snapshot",
             "worker-sweep",
             "worker-vacuum");

@@ -179,6 +179,10 @@ final class Backfill {
     List<CronItem> settle(Chunk chunk, Missed missed, Instant until) {
         List<CronItem> caughtUp = new ArrayList<>();
         for (Part part : chunk.parts()) {
+            if (!parts.contains(part)) {
+                // All has been forgotten since, and the item may be in step.
+                continue;
+            }
             if (missed.contains(part.item.identifier())) {
                 Duration fill = bounded(part.item.fill());
                 Duration reach = fill.compareTo(shortestReach) > 0 ? fill : shortestReach;

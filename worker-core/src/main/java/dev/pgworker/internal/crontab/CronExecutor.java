@@ -4,11 +4,11 @@ import java.sql.SQLException;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CancellationException;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.BooleanSupplier;
 
 import org.jspecify.annotations.Nullable;
@@ -20,9 +20,10 @@ import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.internal.event.WorkerEvents;
 import dev.pgworker.internal.failure.ErrorText;
 import dev.pgworker.internal.store.CrontabStore;
+import dev.pgworker.internal.store.CrontabStore.Adding;
 import dev.pgworker.internal.store.CrontabStore.Execution;
 
-/** Executes due items: adds their jobs, and tells what became of them. Used by one thread. */
+/** Executes due items: adds their jobs, and tells what became of them. Thread-safe. */
 final class CronExecutor {
 
     private static final Logger log = LoggerFactory.getLogger(CronExecutor.class);
@@ -31,22 +32,16 @@ final class CronExecutor {
     private final CronPlan plan;
     private final CrontabStore store;
     private final WorkerEvents events;
-    private final BooleanSupplier stopping;
 
     /** Items of which it was told that they have to wait. */
-    private final Set<String> toldHeld = new HashSet<>();
+    private final Set<String> toldHeld = ConcurrentHashMap.newKeySet();
 
-    /**
-     * Creates the executor of one worker.
-     *
-     * @param stopping whether the thread is interrupted because it is to end
-     */
-    CronExecutor(String workerId, CronPlan plan, CrontabStore store, WorkerEvents events, BooleanSupplier stopping) {
+    /** Creates the executor of one worker. */
+    CronExecutor(String workerId, CronPlan plan, CrontabStore store, WorkerEvents events) {
         this.workerId = workerId;
         this.plan = plan;
         this.store = store;
         this.events = events;
-        this.stopping = stopping;
     }
 
     /** An item and a minute for which it is due. */
@@ -56,7 +51,7 @@ final class CronExecutor {
      * The identifiers of items for which none of the jobs has been added.
      *
      * @param failed because the database refuses to
-     * @param held because an open transaction is in the way
+     * @param held because an open transaction is in the way, or they take too long for others to wait
      */
     record Missed(Set<String> failed, Set<String> held) {
 
@@ -71,8 +66,12 @@ final class CronExecutor {
         }
     }
 
-    /** Executes what no worker has executed yet, and returns which items have to be tried again. */
-    Missed execute(List<Due> due, boolean backfilled) throws SQLException {
+    /**
+     * Executes what no worker has executed yet, and returns which items have to be tried again.
+     *
+     * @param stopping whether the thread is interrupted because it is to end
+     */
+    Missed execute(List<Due> due, boolean backfilled, Adding adding, BooleanSupplier stopping) throws SQLException {
         if (due.isEmpty()) {
             return Missed.NONE;
         }
@@ -80,9 +79,9 @@ final class CronExecutor {
         List<Execution> executions = new ArrayList<>();
         for (Due one : due) {
             latest.put(one.item().identifier(), one.tick());
-            executions.add(execution(one, backfilled));
+            executions.add(execution(one, backfilled, stopping));
         }
-        CrontabStore.Result result = store.execute(executions);
+        CrontabStore.Result result = store.execute(executions, adding);
         result.failed().forEach((identifier, error) -> {
             Instant tick = latest.getOrDefault(identifier, Instant.EPOCH);
             log.error("Cron item {} could not be executed for {} and will be retried", identifier, tick, error);
@@ -106,6 +105,8 @@ final class CronExecutor {
         String identifier = due.item().identifier();
         if (error == null) {
             toldHeld.remove(identifier);
+        } else if (CrontabStore.isSlow(error)) {
+            log.debug("Cron item {} takes long for {}: others do not wait for it", identifier, due.tick());
         } else if (toldHeld.add(identifier)) {
             String jobKey = due.item().spec().jobKey();
             log.warn(
@@ -120,7 +121,7 @@ final class CronExecutor {
     }
 
     /** Returns what interceptors make of an execution; one that they refuse is passed over, and not tried again. */
-    private Execution execution(Due due, boolean backfilled) {
+    private Execution execution(Due due, boolean backfilled, BooleanSupplier stopping) {
         try {
             return plan.execution(due.item(), due.tick(), backfilled);
         } catch (Throwable e) {

@@ -60,6 +60,7 @@ public final class CronScheduler extends PeriodicService {
     private final List<CronItem> items;
     private final CrontabStore store;
     private final CronExecutor executor;
+    private final MakingUp makingUp;
     private final DatabaseClock clock;
     private final WorkerEvents events;
     private final Runnable whenRegistered;
@@ -105,11 +106,17 @@ public final class CronScheduler extends PeriodicService {
         this.workerId = workerId;
         this.items = plan.items();
         this.store = store;
-        this.executor = new CronExecutor(workerId, plan, store, events, this::isStopping);
+        this.executor = new CronExecutor(workerId, plan, store, events);
+        this.makingUp = new MakingUp(executor, this::wake, outage);
         this.clock = clock;
         this.events = events;
         this.whenRegistered = whenRegistered;
         this.unregistered = identifiers();
+    }
+
+    /** Returns what executes the items that are behind. */
+    public PeriodicService makingUp() {
+        return makingUp;
     }
 
     private Set<String> identifiers() {
@@ -137,6 +144,7 @@ public final class CronScheduler extends PeriodicService {
         if (watch.isSetBack(now)) {
             followBack(now);
         }
+        settle();
         Instant tick = next;
         if (tick == null || Duration.between(tick, now).compareTo(CATCH_UP) > 0) {
             begin(tick, now);
@@ -146,9 +154,8 @@ public final class CronScheduler extends PeriodicService {
             execute(tick, now);
             return Duration.ZERO;
         }
-        if (backfill.isWaiting(tick)) {
-            makeUp(tick);
-            return Duration.ZERO;
+        if (makingUp.isIdle() && backfill.isWaiting(tick)) {
+            makingUp.begin(backfill.take(tick));
         }
         late = false;
         Instant since = knownSince;
@@ -250,7 +257,7 @@ public final class CronScheduler extends PeriodicService {
                 .filter(item -> item.isDueAt(tick))
                 .map(item -> new CronExecutor.Due(item, tick))
                 .toList();
-        CronExecutor.Missed missed = executor.execute(due, late);
+        CronExecutor.Missed missed = executor.execute(due, late, CrontabStore.Adding.IN_TIME, this::isStopping);
         next = tick.plus(1, ChronoUnit.MINUTES);
         if (!missed.isEmpty()) {
             fallBehind(missed, tick);
@@ -271,11 +278,15 @@ public final class CronScheduler extends PeriodicService {
         current = inStep;
     }
 
-    /** Makes up for a number of executions; an item that has caught up goes on with the others. */
-    private void makeUp(Instant until) throws SQLException {
-        Backfill.Chunk chunk = backfill.take(until);
-        CronExecutor.Missed missed = executor.execute(chunk.due(), true);
-        List<CronItem> caughtUp = backfill.settle(chunk, missed, until);
+    /** Takes note of what has been made up for; an item that has caught up goes on with the others. */
+    private void settle() {
+        MakingUp.Done done = makingUp.takeDone();
+        Instant until = next;
+        if (done == null || until == null) {
+            return;
+        }
+        awaited = null;
+        List<CronItem> caughtUp = backfill.settle(done.chunk(), done.missed(), until);
         if (!caughtUp.isEmpty()) {
             caughtUp.forEach(item -> events.publish(new WorkerEvent.CronItemCaughtUp(workerId, item.identifier())));
             current = items.stream()

@@ -5,6 +5,7 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CancellationException;
 import java.util.function.BooleanSupplier;
 
@@ -15,9 +16,10 @@ import dev.pgworker.internal.schedule.ScheduleRules.Decision;
 import dev.pgworker.internal.store.DueSchedule;
 import dev.pgworker.internal.store.ScheduleStep;
 import dev.pgworker.internal.store.ScheduleStore;
+import dev.pgworker.internal.store.ScheduleStore.Limits;
 
 /**
- * Executes schedules that are due: many in one transaction, and where that is refused one by one, so that one that cannot be
+ * Executes schedules that are due: many in one transaction, and where that is refused or slow one by one, so that one that cannot be
  * executed hurts only itself. Used by one thread.
  */
 final class ScheduleExecutor {
@@ -25,14 +27,20 @@ final class ScheduleExecutor {
     /** How many are executed in one transaction, of those that are declared and of others. */
     static final int MOST_TOGETHER = 200;
 
-    /** How many have their turn that have failed or make up for something, before those that are in time. */
+    /** How many that have their turn apart are executed, before it is looked who is the next. */
     private static final int MOST_LATER = 20;
 
     /** How long all together wait for jobs that have the same key. Others hold these for milliseconds, unless their transaction hangs. */
-    private static final Duration LOCK_LIMIT = Duration.ofMillis(50);
+    private static final Limits TOGETHER = new Limits(Duration.ofMillis(50), Duration.ofMillis(400));
 
     /** The same for one, while others may wait behind it. */
-    private static final Duration LOCK_LIMIT_ALONE = Duration.ofMillis(10);
+    private static final Limits ALONE = new Limits(Duration.ofMillis(10), ScheduleStore.SLOW);
+
+    /** The same for one that has its turn apart from those that are in time. */
+    private static final Limits APART = new Limits(Duration.ofMillis(10), Duration.ofSeconds(20));
+
+    /** So many that are slow may hold up the others of their transaction, which then have their turn apart, too. */
+    private static final int MOST_SLOW = 3;
 
     /** After which one is tried again that an open transaction is in the way of. */
     static final Duration HELD_RETRY = Duration.ofSeconds(3);
@@ -41,6 +49,8 @@ final class ScheduleExecutor {
     static final Duration REFUSED_RETRY = Duration.ofMinutes(1);
 
     private static final int MOST_CONFLICTS = 5;
+
+    private static final String QUERY_CANCELED = "57014";
 
     private final ScheduleStore store;
     private final ScheduleRules rules;
@@ -61,7 +71,7 @@ final class ScheduleExecutor {
         List<Decision> decisions = new ArrayList<>();
         try {
             List<ScheduleStore.Done> done =
-                    store.executeDue(now, MOST_TOGETHER, LOCK_LIMIT, due -> decide(due, now, stopping, decisions));
+                    store.executeDue(now, MOST_TOGETHER, TOGETHER, due -> decide(due, now, stopping, decisions));
             // On a connection that has broken meanwhile others have been decided before.
             int first = decisions.size() - done.size();
             for (int i = 0; i < done.size(); i++) {
@@ -72,20 +82,47 @@ final class ScheduleExecutor {
             if (decisions.isEmpty() || DatabaseFailure.of(e) == DatabaseFailure.OUTAGE) {
                 throw e;
             }
-            for (Decision decision : decisions) {
-                executeOne(decision.step().due().name(), now, stopping);
-            }
+            executeOneByOne(decisions, now, stopping);
             return decisions.size();
         }
     }
 
-    /** The same for those that have failed before or make up for something, one after the other. */
-    int executeLater(Instant now, BooleanSupplier stopping) throws SQLException {
-        List<String> names = store.later(now, MOST_LATER);
-        for (String name : names) {
-            executeOne(name, now, stopping);
+    private void executeOneByOne(List<Decision> decisions, Instant now, BooleanSupplier stopping) throws SQLException {
+        int slow = 0;
+        for (Decision decision : decisions) {
+            String name = decision.step().due().name();
+            if (slow < MOST_SLOW && executeOne(name, now, ALONE, stopping) != Result.SLOW) {
+                continue;
+            }
+            slow++;
+            store.putOff(name, now, now, null);
         }
-        return names.size();
+    }
+
+    /** The same, one after the other, for those that have failed before, make up for something or are slow. */
+    Later executeLater(Instant now, BooleanSupplier stopping) throws SQLException {
+        Later later = Later.NONE;
+        for (String name : store.later(now, MOST_LATER)) {
+            Result result = executeOne(name, now, APART, stopping);
+            later = result == Result.NOTHING && later != Later.DONE ? Later.HELD : Later.DONE;
+        }
+        return later;
+    }
+
+    /** What became of those that have their turn apart: there are none, others have all of them, or some have been executed. */
+    enum Later {
+        NONE,
+        HELD,
+        DONE
+    }
+
+    private enum Result {
+        /** Others have done it, or are about to. */
+        NOTHING,
+        /** Executed, or put off. */
+        DONE,
+        /** It took too long for others to wait behind it, and nothing has been written. */
+        SLOW
     }
 
     private ScheduleStep decide(DueSchedule due, Instant now, BooleanSupplier stopping, List<Decision> into) {
@@ -99,21 +136,25 @@ final class ScheduleExecutor {
         return decision.step();
     }
 
-    private void executeOne(String name, Instant now, BooleanSupplier stopping) throws SQLException {
+    private Result executeOne(String name, Instant now, Limits limits, BooleanSupplier stopping) throws SQLException {
         for (int attempt = 1; ; attempt++) {
             List<Decision> decisions = new ArrayList<>();
             try {
-                store.executeOne(name, now, LOCK_LIMIT_ALONE, due -> decide(due, now, stopping, decisions))
-                        .ifPresent(done -> reporter.report(decisions.get(decisions.size() - 1), done.jobIds()));
-                return;
+                Optional<ScheduleStore.Done> done =
+                        store.executeOne(name, now, limits, due -> decide(due, now, stopping, decisions));
+                done.ifPresent(one -> reporter.report(decisions.get(decisions.size() - 1), one.jobIds()));
+                return done.isPresent() ? Result.DONE : Result.NOTHING;
             } catch (SQLException e) {
                 DatabaseFailure kind = DatabaseFailure.of(e);
                 if (kind == DatabaseFailure.OUTAGE) {
                     throw e;
                 }
+                if (!limits.equals(APART) && QUERY_CANCELED.equals(e.getSQLState())) {
+                    return Result.SLOW;
+                }
                 if (kind != DatabaseFailure.CONFLICT || attempt == MOST_CONFLICTS) {
                     putOff(name, now, decisions.isEmpty() ? null : decisions.get(0), e);
-                    return;
+                    return Result.DONE;
                 }
             }
         }

@@ -18,6 +18,7 @@ import dev.pgworker.internal.failure.DatabaseFailure;
 import dev.pgworker.internal.failure.Outage;
 import dev.pgworker.internal.lifecycle.Hearing;
 import dev.pgworker.internal.lifecycle.PeriodicService;
+import dev.pgworker.internal.store.ScheduleEnds;
 import dev.pgworker.internal.store.ScheduleStore;
 import dev.pgworker.internal.store.ScheduleStore.Look;
 
@@ -81,8 +82,10 @@ public final class ScheduleService extends PeriodicService {
     }
 
     private final ScheduleStore store;
+    private final ScheduleEnds ends;
     private final DeclaredSchedules declared;
     private final ScheduleExecutor executor;
+    private final LateSchedules late;
     private final WorkerEvents events;
     private final Clock clock;
     private final Intervals intervals;
@@ -113,7 +116,7 @@ public final class ScheduleService extends PeriodicService {
             WorkerEvents events,
             Outage outage) {
         this(
-                new ScheduleExecutor(store, new ScheduleRules(plan), new ScheduleReporter(workerId, events)),
+                () -> new ScheduleExecutor(store, new ScheduleRules(plan), new ScheduleReporter(workerId, events)),
                 store,
                 declared,
                 any -> interval(hearing.get(), any),
@@ -123,7 +126,7 @@ public final class ScheduleService extends PeriodicService {
     }
 
     ScheduleService(
-            ScheduleExecutor executor,
+            Supplier<ScheduleExecutor> executors,
             ScheduleStore store,
             DeclaredSchedules declared,
             Intervals intervals,
@@ -131,12 +134,19 @@ public final class ScheduleService extends PeriodicService {
             WorkerEvents events,
             Outage outage) {
         super("worker-schedules", "execute the schedules of the database", outage);
-        this.executor = executor;
+        this.executor = executors.get();
+        this.late = new LateSchedules(executors.get(), () -> clock.now(store.look()), outage);
         this.store = store;
+        this.ends = store.ends();
         this.declared = declared;
         this.intervals = intervals;
         this.clock = clock;
         this.events = events;
+    }
+
+    /** Returns what executes those that are not to hold up the others. */
+    public PeriodicService late() {
+        return late;
     }
 
     private static Duration interval(Hearing hearing, boolean any) {
@@ -187,14 +197,10 @@ public final class ScheduleService extends PeriodicService {
         if (await(look.awaiting(), now) > 0) {
             return Duration.ZERO;
         }
-        int done = 0;
-        if (Timeline.isUpTo(look.due(), now)) {
-            done += executor.executeDue(now, this::isStopping);
+        if (Timeline.isUpTo(look.later(), now)) {
+            late.areDue();
         }
-        if (done < ScheduleExecutor.MOST_TOGETHER && Timeline.isUpTo(look.later(), now)) {
-            done += executor.executeLater(now, this::isStopping);
-        }
-        if (done > 0) {
+        if (Timeline.isUpTo(look.due(), now) && executor.executeDue(now, this::isStopping) > 0) {
             held = SHORTEST_HELD;
             return Duration.ZERO;
         }
@@ -207,17 +213,12 @@ public final class ScheduleService extends PeriodicService {
         if (look.awaiting()) {
             wait = END_INTERVAL;
         }
-        boolean isHeld = false;
         for (Instant next : new @Nullable Instant[] {look.due(), look.later()}) {
-            if (next == null) {
-                continue;
-            }
-            isHeld |= !next.isAfter(now);
-            if (next.isAfter(now) && next.isBefore(now.plus(wait))) {
+            if (next != null && next.isAfter(now) && next.isBefore(now.plus(wait))) {
                 wait = Duration.between(now, next);
             }
         }
-        if (!isHeld) {
+        if (!Timeline.isUpTo(look.due(), now)) {
             held = SHORTEST_HELD;
             return wait;
         }
@@ -240,15 +241,15 @@ public final class ScheduleService extends PeriodicService {
         }
         int begun = 0;
         if (!told.isEmpty()) {
-            List<String> names = store.awaiting(told);
-            begun += names.isEmpty() ? 0 : store.end(names, now);
+            List<String> names = ends.awaiting(told);
+            begun += names.isEmpty() ? 0 : ends.end(names, now);
         }
         Instant before = endsLookedForAt;
         if (before == null || now.isBefore(before) || !now.isBefore(before.plus(END_INTERVAL))) {
             endsLookedForAt = now;
-            ScheduleStore.Ended part = store.ended(endsLookedForUpTo, MOST_AWAITING);
+            ScheduleEnds.Ended part = ends.ended(endsLookedForUpTo, MOST_AWAITING);
             endsLookedForUpTo = part.last() == null ? "" : part.last();
-            begun += part.ended().isEmpty() ? 0 : store.end(part.ended(), now);
+            begun += part.ended().isEmpty() ? 0 : ends.end(part.ended(), now);
         }
         return begun;
     }

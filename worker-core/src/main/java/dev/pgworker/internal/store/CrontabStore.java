@@ -44,7 +44,12 @@ public final class CrontabStore {
     /** How long one item may wait while others may be free. */
     private static final Duration LOCK_LIMIT_PASSING = Duration.ofMillis(5);
 
+    /** So many that are slow may hold up the others of their minute. */
+    private static final int MOST_SLOW = 4;
+
     private static final int MOST_CONFLICTS = 5;
+
+    private static final String QUERY_CANCELED = "57014";
 
     private final DataSource dataSource;
     private final WorkerSchema schema;
@@ -62,6 +67,22 @@ public final class CrontabStore {
      * @param lastExecution the last minute for which it was executed; null for none
      */
     public record Known(Instant since, @Nullable Instant lastExecution) {}
+
+    /** How long a statement may take that adds jobs: triggers may be slow. */
+    public enum Adding {
+        /** Others wait for it. */
+        IN_TIME(Duration.ofMillis(1_500), Duration.ofMillis(250)),
+        /** Nobody does but those that are behind, too. */
+        BEHIND(Duration.ofSeconds(20), Duration.ofSeconds(20));
+
+        private final Duration together;
+        private final Duration alone;
+
+        Adding(Duration together, Duration alone) {
+            this.together = together;
+            this.alone = alone;
+        }
+    }
 
     /**
      * One execution of an item.
@@ -93,7 +114,7 @@ public final class CrontabStore {
      * @param paused the executions whose item is paused: they are recorded without a job
      * @param failed why items could not be executed, by identifier; none of their executions is recorded
      * @param held the same for items that another transaction is in the way of, with a lock on the job of their key or on
-     *     their row of the register
+     *     their row of the register, and for those that take too long for others to wait
      */
     public record Result(
             Map<Execution, Long> added,
@@ -188,40 +209,57 @@ public final class CrontabStore {
      * @param executions in the order in which to add the jobs, no item twice in a minute
      * @throws SQLException if the database cannot be used; none, some or all of the items may have been executed
      */
-    public Result execute(List<Execution> executions) throws SQLException {
+    public Result execute(List<Execution> executions, Adding adding) throws SQLException {
         try {
-            return executeTogether(executions, LOCK_LIMIT);
+            return executeTogether(executions, LOCK_LIMIT, adding.together);
         } catch (SQLException e) {
             if (DatabaseFailure.of(e) == DatabaseFailure.OUTAGE) {
                 throw e;
             }
-            return executeOneByOne(executions);
+            return executeOneByOne(executions, adding);
         }
     }
 
-    private Result executeOneByOne(List<Execution> executions) throws SQLException {
+    /** Returns whether an item was not executed because that takes too long for others to wait. */
+    public static boolean isSlow(SQLException e) {
+        return QUERY_CANCELED.equals(e.getSQLState());
+    }
+
+    private Result executeOneByOne(List<Execution> executions, Adding adding) throws SQLException {
         Map<String, List<Execution>> items = new LinkedHashMap<>();
         executions.forEach(execution -> items.computeIfAbsent(execution.identifier(), i -> new ArrayList<>())
                 .add(execution));
         Result all = new Result();
         // First those that nobody is in the way of, which are not to wait for the others.
-        executeEach(items, LOCK_LIMIT_PASSING, null, all);
-        items.keySet().retainAll(all.held().keySet());
-        executeEach(items, LOCK_LIMIT_ALONE, ALL_ALONE, all);
+        executeEach(items, LOCK_LIMIT_PASSING, adding, null, all);
+        items.keySet().removeIf(item -> {
+            SQLException failure = all.held().get(item);
+            return failure == null || isSlow(failure);
+        });
+        executeEach(items, LOCK_LIMIT_ALONE, adding, ALL_ALONE, all);
         return all;
     }
 
     /** Stops after the time given, if one is. */
     private void executeEach(
-            Map<String, List<Execution>> items, Duration lockLimit, @Nullable Duration allTogether, Result all)
+            Map<String, List<Execution>> items,
+            Duration lockLimit,
+            Adding adding,
+            @Nullable Duration allTogether,
+            Result all)
             throws SQLException {
         long begin = System.nanoTime();
+        List<SQLException> slow = new ArrayList<>();
         for (Map.Entry<String, List<Execution>> item : items.entrySet()) {
             if (allTogether != null && System.nanoTime() - begin > allTogether.toNanos()) {
                 return;
             }
+            if (slow.size() == MOST_SLOW) {
+                all.held().put(item.getKey(), slow.get(0));
+                continue;
+            }
             try {
-                Result result = executeItem(item.getValue(), lockLimit);
+                Result result = executeItem(item.getValue(), lockLimit, adding.alone);
                 all.added().putAll(result.added());
                 all.paused().addAll(result.paused());
                 all.held().remove(item.getKey());
@@ -231,15 +269,19 @@ public final class CrontabStore {
                     throw e;
                 }
                 all.held().remove(item.getKey());
-                (isHeld(e) ? all.held() : all.failed()).put(item.getKey(), e);
+                boolean isSlow = adding == Adding.IN_TIME && isSlow(e);
+                if (isSlow) {
+                    slow.add(e);
+                }
+                (isSlow || isHeld(e) ? all.held() : all.failed()).put(item.getKey(), e);
             }
         }
     }
 
-    private Result executeItem(List<Execution> executions, Duration lockLimit) throws SQLException {
+    private Result executeItem(List<Execution> executions, Duration lockLimit, Duration adding) throws SQLException {
         for (int attempt = 1; ; attempt++) {
             try {
-                return executeTogether(executions, lockLimit);
+                return executeTogether(executions, lockLimit, adding);
             } catch (SQLException e) {
                 if (DatabaseFailure.of(e) != DatabaseFailure.CONFLICT || attempt == MOST_CONFLICTS) {
                     throw e;
@@ -256,8 +298,17 @@ public final class CrontabStore {
             select pg_catalog.set_config('lock_timeout', ?, true)
             """;
 
-    private Result executeTogether(List<Execution> executions, Duration lockLimit) throws SQLException {
+    private static final String LIMIT_ADDING = """
+            select pg_catalog.set_config('statement_timeout', ?, true)
+            """;
+
+    private Result executeTogether(List<Execution> executions, Duration lockLimit, Duration adding)
+            throws SQLException {
         return limitingLocks(lockLimit, connection -> {
+            try (PreparedStatement limit = connection.prepareStatement(LIMIT_ADDING)) {
+                limit.setString(1, adding.toMillis() + "ms");
+                limit.execute();
+            }
             Map<String, Known> known = lock(connection, executions);
             List<Execution> due = executions.stream()
                     .filter(execution -> isAfterLast(execution, known.get(execution.identifier())))

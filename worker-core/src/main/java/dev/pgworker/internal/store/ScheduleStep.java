@@ -14,7 +14,7 @@ import dev.pgworker.job.JobSpec;
  * @param jobs in the order in which to add them
  * @param nextAt when it is due next; null if that is not known, or never
  * @param awaitsEnd whether it is due again some time after the end of the job added last
- * @param laterAt when to go on, apart from those that are in time, with what it makes up for; null if with nothing
+ * @param laterAt when to go on apart from those that are in time, as it makes up for something or is slow; null if with them
  * @param problem why it is not executed any more; null if it is
  */
 public record ScheduleStep(
@@ -24,6 +24,11 @@ public record ScheduleStep(
         boolean awaitsEnd,
         @Nullable Instant laterAt,
         @Nullable String problem) {
+
+    /** Returns the same, but to go on apart from those that are in time. */
+    ScheduleStep apart() {
+        return new ScheduleStep(due, jobs, nextAt, awaitsEnd, laterAt == null ? nextAt : laterAt, problem);
+    }
 
     /**
      * A job of a schedule.

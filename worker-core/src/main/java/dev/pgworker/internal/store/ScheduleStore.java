@@ -43,6 +43,9 @@ public final class ScheduleStore {
     /** After which the server ends the transaction, so that an interceptor that hangs keeps nobody else from these rows. */
     private static final Duration IDLE_LIMIT = Duration.ofSeconds(10);
 
+    /** A schedule whose execution takes longer has its turn apart from those that are in time, until it takes no longer. */
+    public static final Duration SLOW = Duration.ofMillis(100);
+
     private final DataSource dataSource;
     private final WorkerSchema schema;
 
@@ -90,7 +93,7 @@ public final class ScheduleStore {
     /** Looks what is to be done when. */
     public Look look() throws SQLException {
         return Connections.call(dataSource, schema.in(LOOK), ANSWER_LIMIT, (connection, statement) -> {
-            Array names = names(connection, declared);
+            Array names = ScheduleEnds.names(connection, declared);
             statement.setArray(1, names);
             statement.setArray(2, names);
             try (ResultSet row = statement.executeQuery()) {
@@ -109,6 +112,14 @@ public final class ScheduleStore {
     public interface Plan {
         ScheduleStep of(DueSchedule due);
     }
+
+    /**
+     * How long to wait.
+     *
+     * @param lock for a job that has the key of another
+     * @param adding for each statement that adds jobs: triggers may be slow
+     */
+    public record Limits(Duration lock, Duration adding) {}
 
     /**
      * What has been done for a schedule.
@@ -136,10 +147,9 @@ public final class ScheduleStore {
      * added, none is.
      *
      * @param most how many, of those that are declared and of others
-     * @param lockLimit how long to wait for a job that has the key of another
      */
-    public List<Done> executeDue(Instant now, int most, Duration lockLimit, Plan plan) throws SQLException {
-        return limitingLocks(lockLimit, connection -> {
+    public List<Done> executeDue(Instant now, int most, Limits limits, Plan plan) throws SQLException {
+        return limitingLocks(limits.lock(), connection -> {
             List<ScheduleRow> rows = new ArrayList<>();
             try (PreparedStatement lock = connection.prepareStatement(schema.in(LOCK_DUE))) {
                 lock.setObject(1, Timestamps.offset(now), Types.TIMESTAMP_WITH_TIMEZONE);
@@ -148,13 +158,13 @@ public final class ScheduleStore {
             }
             if (!declared.isEmpty()) {
                 try (PreparedStatement lock = connection.prepareStatement(schema.in(LOCK_DECLARED))) {
-                    lock.setArray(1, names(connection, declared));
+                    lock.setArray(1, ScheduleEnds.names(connection, declared));
                     lock.setObject(2, Timestamps.offset(now), Types.TIMESTAMP_WITH_TIMEZONE);
                     lock.setInt(3, most);
                     read(lock, rows);
                 }
             }
-            return execute(connection, rows, plan);
+            return execute(connection, rows, plan, limits.adding());
         });
     }
 
@@ -164,8 +174,8 @@ public final class ScheduleStore {
             """;
 
     /** As {@link #executeDue}, but for one schedule, even if it has failed before. Returns nothing if there is nothing to do. */
-    public Optional<Done> executeOne(String name, Instant now, Duration lockLimit, Plan plan) throws SQLException {
-        return limitingLocks(lockLimit, connection -> {
+    public Optional<Done> executeOne(String name, Instant now, Limits limits, Plan plan) throws SQLException {
+        return limitingLocks(limits.lock(), connection -> {
             List<ScheduleRow> rows = new ArrayList<>();
             try (PreparedStatement lock = connection.prepareStatement(schema.in(LOCK_ONE))) {
                 lock.setString(1, name);
@@ -173,7 +183,7 @@ public final class ScheduleStore {
                 lock.setObject(3, Timestamps.offset(now), Types.TIMESTAMP_WITH_TIMEZONE);
                 read(lock, rows);
             }
-            return execute(connection, rows, plan).stream().findFirst();
+            return execute(connection, rows, plan, limits.adding()).stream().findFirst();
         });
     }
 
@@ -193,10 +203,10 @@ public final class ScheduleStore {
         return Connections.call(dataSource, schema.in(LATER), ANSWER_LIMIT, (connection, statement) -> {
             statement.setObject(1, Timestamps.offset(now), Types.TIMESTAMP_WITH_TIMEZONE);
             statement.setInt(2, most);
-            statement.setArray(3, names(connection, declared));
+            statement.setArray(3, ScheduleEnds.names(connection, declared));
             statement.setObject(4, Timestamps.offset(now), Types.TIMESTAMP_WITH_TIMEZONE);
             statement.setInt(5, most);
-            return texts(statement);
+            return ScheduleEnds.texts(statement);
         });
     }
 
@@ -208,8 +218,8 @@ public final class ScheduleStore {
             where s.name = l.name
             """;
 
-    /** Puts off a schedule that could not be executed, saying why, unless somebody is changing it. */
-    public void putOff(String name, Instant now, Instant retryAt, String problem) throws SQLException {
+    /** Puts off a schedule that could not be executed, saying why if there is a reason, unless somebody is changing it. */
+    public void putOff(String name, Instant now, Instant retryAt, @Nullable String problem) throws SQLException {
         Connections.call(dataSource, schema.in(PUT_OFF), ANSWER_LIMIT, (connection, statement) -> {
             statement.setObject(1, Timestamps.offset(retryAt), Types.TIMESTAMP_WITH_TIMEZONE);
             statement.setString(2, problem);
@@ -244,11 +254,21 @@ public final class ScheduleStore {
         }
     }
 
-    private List<Done> execute(Connection connection, List<ScheduleRow> rows, Plan plan) throws SQLException {
+    private static final String LIMIT_ADDING = """
+            select pg_catalog.set_config('statement_timeout', ?, true)
+            """;
+
+    private List<Done> execute(Connection connection, List<ScheduleRow> rows, Plan plan, Duration adding)
+            throws SQLException {
         if (rows.isEmpty()) {
             return List.of();
         }
         Set<Long> living = living(connection, rows);
+        try (PreparedStatement limit = connection.prepareStatement(LIMIT_ADDING)) {
+            limit.setString(1, adding.toMillis() + "ms");
+            limit.execute();
+        }
+        long begin = System.nanoTime();
         List<ScheduleStep> steps = decide(rows, living, plan);
         IdentityHashMap<ScheduleStep.NewJob, Long> ids = new ScheduledJobs(schema, connection).add(steps);
         List<Done> done = steps.stream()
@@ -258,8 +278,18 @@ public final class ScheduleStore {
                                 .map(job -> Objects.requireNonNull(ids.get(job)))
                                 .toList()))
                 .toList();
-        advance(connection, done);
+        advance(connection, rows.size() == 1 && isSlow(begin) ? apart(done) : done);
         return done;
+    }
+
+    private static boolean isSlow(long beginNanos) {
+        return System.nanoTime() - beginNanos > SLOW.toNanos();
+    }
+
+    private static List<Done> apart(List<Done> done) {
+        return done.stream()
+                .map(one -> new Done(one.step().apart(), one.jobIds()))
+                .toList();
     }
 
     /** What there is no time for remains due. */
@@ -270,7 +300,9 @@ public final class ScheduleStore {
             if (!steps.isEmpty() && System.nanoTime() - begin > DECISION_NANOS) {
                 break;
             }
-            steps.add(plan.of(due(row, living)));
+            long beginOfOne = System.nanoTime();
+            ScheduleStep step = plan.of(due(row, living));
+            steps.add(isSlow(beginOfOne) ? step.apart() : step);
         }
         return steps;
     }
@@ -354,89 +386,8 @@ public final class ScheduleStore {
         return done.jobIds().isEmpty() ? null : done.jobIds().get(done.jobIds().size() - 1);
     }
 
-    private static final String ENDED_JOBS = """
-            select s.name from {schema}.pgworker_schedules s
-            where s.last_job_id = any(?) and s.awaits_end and s.paused_at is null
-            """;
-
-    /** Returns the names of the schedules that wait for the end of one of these jobs. */
-    public List<String> awaiting(Collection<Long> jobIds) throws SQLException {
-        return Connections.call(dataSource, schema.in(ENDED_JOBS), ANSWER_LIMIT, (connection, statement) -> {
-            statement.setArray(1, SqlArrays.ids(connection, jobIds.stream()));
-            return texts(statement);
-        });
-    }
-
-    /**
-     * A part of the schedules that wait for the end of a job.
-     *
-     * @param ended the names of those whose job has ended
-     * @param last the last name of the part; null if it is the end
-     */
-    public record Ended(List<String> ended, @Nullable String last) {}
-
-    private static final String ENDED = """
-            with part as materialized (
-              select s.name, s.last_job_id from {schema}.pgworker_schedules s
-              where s.awaits_end and s.paused_at is null and s.name > ?::pg_catalog.text
-              order by s.name limit ?)
-            select
-              (select pg_catalog.array_agg(p.name) from part p where not exists (
-                select from {schema}._private_jobs j
-                where j.id = p.last_job_id and (j.attempts < j.max_attempts or {schema}.pgworker_locked(j.locked_at, j.locked_by)))),
-              (select pg_catalog.max(p.name) from part p),
-              (select pg_catalog.count(*) from part p)
-            """;
-
-    /** Looks at a part of the schedules that wait for the end of a job. */
-    public Ended ended(String after, int most) throws SQLException {
-        return Connections.call(dataSource, schema.in(ENDED), ANSWER_LIMIT, (connection, statement) -> {
-            statement.setString(1, after);
-            statement.setInt(2, most);
-            try (ResultSet row = statement.executeQuery()) {
-                row.next();
-                Array ended = row.getArray(1);
-                return new Ended(
-                        ended == null ? List.of() : List.of((String[]) ended.getArray()),
-                        row.getLong(3) < most ? null : row.getString(2));
-            }
-        });
-    }
-
-    // An interval of ten years at most is added: no time that comes of it is out of range.
-    private static final String END = """
-            update {schema}.pgworker_schedules s set
-              awaits_end = false,
-              next_at = case when e.next_at >= s.ends_at then null else e.next_at end
-            from (
-              select l.name, greatest(?::pg_catalog.timestamptz + l.every, l.starts_at) next_at from {schema}.pgworker_schedules l
-              where l.name = any(?) and l.awaits_end and l.paused_at is null and l.kind = 'delay' and not exists (
-                select from {schema}._private_jobs j
-                where j.id = l.last_job_id and (j.attempts < j.max_attempts or {schema}.pgworker_locked(j.locked_at, j.locked_by)))
-              for update skip locked) e
-            where s.name = e.name
-            """;
-
-    /** Has the delays of these schedules begin at the given time, where the job has ended and nobody has noticed. Returns how many. */
-    public int end(List<String> names, Instant now) throws SQLException {
-        return Connections.call(dataSource, schema.in(END), ANSWER_LIMIT, (connection, statement) -> {
-            statement.setObject(1, Timestamps.offset(now), Types.TIMESTAMP_WITH_TIMEZONE);
-            statement.setArray(2, names(connection, names));
-            return statement.executeUpdate();
-        });
-    }
-
-    private static Array names(Connection connection, Collection<String> names) throws SQLException {
-        return connection.createArrayOf("text", names.toArray());
-    }
-
-    private static List<String> texts(PreparedStatement statement) throws SQLException {
-        List<String> texts = new ArrayList<>();
-        try (ResultSet rows = statement.executeQuery()) {
-            while (rows.next()) {
-                texts.add(rows.getString(1));
-            }
-        }
-        return texts;
+    /** Returns the same schedules, as those see them who await the ends of their jobs. */
+    public ScheduleEnds ends() {
+        return new ScheduleEnds(dataSource, schema);
     }
 }

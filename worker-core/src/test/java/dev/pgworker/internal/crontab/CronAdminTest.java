@@ -48,7 +48,7 @@ class CronAdminTest {
     @Test
     void listsItsOwnItemsAndThoseOfOthers() throws SQLException {
         store().register(List.of("of_another"), TICK);
-        store().execute(List.of(execution("nightly", TICK)));
+        store().execute(List.of(execution("nightly", TICK)), CrontabStore.Adding.IN_TIME);
         CronAdmin admin = worker("30 4 * * * report ?id=nightly&tz=Asia/Kathmandu\n0 0 29 2 * leap")
                 .cronAdmin();
 
@@ -117,14 +117,15 @@ class CronAdminTest {
     @Test
     void aPauseHoldsAcrossWorkersAndTransactions() throws SQLException {
         CronAdmin admin = worker("* * * * * report").cronAdmin();
-        store().execute(List.of(execution("report", TICK)));
+        store().execute(List.of(execution("report", TICK)), CrontabStore.Adding.IN_TIME);
         new TransactionTemplate(new DataSourceTransactionManager(db.dataSource())).executeWithoutResult(status -> {
             assertThat(admin.pause("report")).isTrue();
             status.setRollbackOnly();
         });
         assertThat(admin.pause("report")).isFalse();
 
-        CrontabStore.Result result = store().execute(List.of(execution("report", TICK.plusSeconds(60))));
+        CrontabStore.Result result =
+                store().execute(List.of(execution("report", TICK.plusSeconds(60))), CrontabStore.Adding.IN_TIME);
 
         assertThat(result.added()).isEmpty();
         assertThat(result.paused()).containsExactly(execution("report", TICK.plusSeconds(60)));
@@ -144,9 +145,10 @@ class CronAdminTest {
         Instant minute = resumed.lastExecution();
         assertThat(minute).isEqualTo(minute.truncatedTo(ChronoUnit.MINUTES)).isBetween(now().minusSeconds(120), now());
         assertThat(resumed.nextExecution()).isBetween(minute.plusSeconds(60), now().plusSeconds(60));
-        assertThat(store().execute(List.of(execution("report", minute))).added())
+        assertThat(store().execute(List.of(execution("report", minute)), CrontabStore.Adding.IN_TIME)
+                        .added())
                 .isEmpty();
-        assertThat(store().execute(List.of(execution("report", minute.plusSeconds(60))))
+        assertThat(store().execute(List.of(execution("report", minute.plusSeconds(60))), CrontabStore.Adding.IN_TIME)
                         .added())
                 .hasSize(1);
     }
@@ -156,7 +158,8 @@ class CronAdminTest {
         CronAdmin admin = worker("* * * * * a\n* * * * * b").cronAdmin();
         admin.pause("a");
 
-        CrontabStore.Result result = store().execute(List.of(execution("a", TICK), execution("b", TICK)));
+        CrontabStore.Result result =
+                store().execute(List.of(execution("a", TICK), execution("b", TICK)), CrontabStore.Adding.IN_TIME);
 
         assertThat(result.added().keySet()).containsExactly(execution("b", TICK));
         assertThat(result.paused()).containsExactly(execution("a", TICK));
@@ -189,7 +192,9 @@ class CronAdminTest {
         admin.pause("report");
 
         assertThat(admin.find("report").orElseThrow().isPaused()).isTrue();
-        assertThat(store().execute(List.of(execution("report", TICK))).added()).isEmpty();
+        assertThat(store().execute(List.of(execution("report", TICK)), CrontabStore.Adding.IN_TIME)
+                        .added())
+                .isEmpty();
     }
 
     @Test
@@ -236,7 +241,7 @@ class CronAdminTest {
 
         assertThat(admin.list()).extracting(CronItemStatus::identifier).containsExactly("report");
         assertThat(admin.find("report").orElseThrow().isPaused()).isTrue();
-        store().execute(List.of(execution("gone", TICK)));
+        store().execute(List.of(execution("gone", TICK)), CrontabStore.Adding.IN_TIME);
         assertThat(admin.find("gone").orElseThrow().isPaused())
                 .as("another worker that has it registers it again, without the pause")
                 .isFalse();

@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.Random;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CancellationException;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -47,6 +48,7 @@ import dev.pgworker.internal.event.WorkerEvents;
 import dev.pgworker.internal.failure.Outage;
 import dev.pgworker.internal.store.CrontabStore;
 import dev.pgworker.job.ScheduleInterceptor;
+import dev.pgworker.testing.OwnThread;
 import dev.pgworker.testing.RecordingListener;
 import dev.pgworker.testing.TestSchema;
 
@@ -277,12 +279,12 @@ class CronSchedulerTest {
                 .param(java.sql.Timestamp.from(START.minus(Duration.ofDays(20))))
                 .update();
         CronScheduler scheduler = scheduler(crontab);
-        scheduler.work();
-        scheduler.work();
+        runThoseInTime(scheduler);
+        makingUp(scheduler).work();
         assertThat(db.jobs()).isEqualTo(500);
 
         now = MINUTE;
-        scheduler.work();
+        runThoseInTime(scheduler);
 
         assertThat(jobs()).last().isEqualTo("b 12:01:00");
         run(scheduler);
@@ -448,6 +450,55 @@ class CronSchedulerTest {
         assertThat(events.all(CronTicked.class)).containsExactly(new CronTicked("w", MINUTE, Duration.ofMillis(7)));
     }
 
+    @Test
+    void anItemWhoseJobIsAddedSlowlyDelaysNoOther() throws Exception {
+        db.sql("create sequence {schema}.go").update();
+        db.sql(
+                        "create function {schema}.slow() returns trigger language plpgsql as $$ begin loop exit when (select is_called"
+                                + " from {schema}.go); perform pg_sleep(0.02); end loop; return new; end $$")
+                .update();
+        db.sql("create trigger slow before insert on {schema}._private_jobs for each row"
+                        + " when (new.payload->>'slow' is not null) execute function {schema}.slow()")
+                .update();
+        CronScheduler scheduler = scheduler("* * * * * slow {slow: 1}\n* * * * * b");
+        run(scheduler);
+        now = MINUTE;
+        runThoseInTime(scheduler);
+        assertThat(jobs()).containsExactly("b 12:01:00");
+
+        runThoseInTime(scheduler);
+        CompletableFuture<Void> slow = CompletableFuture.runAsync(() -> work(makingUp(scheduler)), OwnThread.EACH);
+        for (int minute = 1; minute < 4; minute++) {
+            now = MINUTE.plusSeconds(60L * minute);
+            runThoseInTime(scheduler);
+        }
+        assertThat(jobs()).containsExactly("b 12:01:00", "b 12:02:00", "b 12:03:00", "b 12:04:00");
+        assertThat(slow).isNotDone();
+
+        db.sql("select nextval('{schema}.go')").query(Long.class).single();
+        slow.get(120, TimeUnit.SECONDS);
+        run(scheduler);
+        assertThat(jobs())
+                .containsExactlyInAnyOrder(
+                        "b 12:01:00",
+                        "b 12:02:00",
+                        "b 12:03:00",
+                        "b 12:04:00",
+                        "slow 12:01:00",
+                        "slow 12:02:00",
+                        "slow 12:03:00",
+                        "slow 12:04:00");
+        assertThat(events.all(CronJobFailed.class)).isEmpty();
+    }
+
+    private static void work(MakingUp makingUp) {
+        try {
+            makingUp.work();
+        } catch (SQLException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
     /** Schedulers begin, go on and end at random moments around each minute, each with a thread of its own. */
     @Test
     void schedulersThatComeAndGoAroundEachMinuteAddEachJobOnce() throws Exception {
@@ -464,6 +515,7 @@ class CronSchedulerTest {
                     CronScheduler scheduler = scheduler(crontab);
                     for (int steps = 1 + random.nextInt(12); steps > 0; steps--) {
                         scheduler.work();
+                        makingUp(scheduler).work();
                     }
                     started++;
                 }
@@ -655,11 +707,25 @@ class CronSchedulerTest {
 
     /** Works until there is nothing to do, and returns for how long. */
     private static Duration run(CronScheduler scheduler) throws SQLException {
+        while (true) {
+            Duration wait = runThoseInTime(scheduler);
+            makingUp(scheduler).work();
+            if (makingUp(scheduler).isIdle()) {
+                return wait;
+            }
+        }
+    }
+
+    private static Duration runThoseInTime(CronScheduler scheduler) throws SQLException {
         Duration wait = scheduler.work();
         while (wait.isZero()) {
             wait = scheduler.work();
         }
         return wait;
+    }
+
+    private static MakingUp makingUp(CronScheduler scheduler) {
+        return (MakingUp) scheduler.makingUp();
     }
 
     private List<String> jobs() {

@@ -200,7 +200,7 @@ class ManySchedulesTest {
         WorkerEvents events = new WorkerEvents("w", List.of(), List.of());
         SchedulePlan plan = new SchedulePlan(List.of(), db.codec(), List.of());
         return new ScheduleService(
-                new ScheduleExecutor(store, new ScheduleRules(plan), new ScheduleReporter("w", events)),
+                () -> new ScheduleExecutor(store, new ScheduleRules(plan), new ScheduleReporter("w", events)),
                 store,
                 new DeclaredSchedules(
                         new JdbcJobSchedules(db.dataSource(), db.schema(), db.codec(), db.scheduler()),

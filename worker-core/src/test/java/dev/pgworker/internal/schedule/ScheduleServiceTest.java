@@ -518,6 +518,84 @@ class ScheduleServiceTest {
     }
 
     @Test
+    void aScheduleWhoseJobIsAddedSlowlyDelaysNoOther() throws Exception {
+        db.sql("create sequence {schema}.go").update();
+        beforeSlowJobs("loop exit when (select is_called from {schema}.go); perform pg_sleep(0.02); end loop;");
+        put("slow", MINUTELY, schedule -> schedule.payload(java.util.Map.of("slow", 1)));
+        put("a", MINUTELY, schedule -> schedule);
+        ScheduleService service = service();
+        run(service);
+        for (int minute = 0; minute < 3; minute++) {
+            now = MINUTE.plusSeconds(60L * minute);
+            runThoseInTime(service);
+        }
+        assertThat(jobs()).containsExactly("a 12:01:00", "a 12:02:00", "a 12:03:00");
+
+        CompletableFuture<Duration> slow = CompletableFuture.supplyAsync(() -> lateWork(service), OwnThread.EACH);
+        Awaitility.await()
+                .until(() ->
+                        db.sql("select count(*) from pg_locks where relation = '{schema}.go'::regclass and granted")
+                                        .query(Integer.class)
+                                        .single()
+                                > 0);
+        now = MINUTE.plusSeconds(180);
+        runThoseInTime(service);
+        assertThat(jobs()).hasSize(4).contains("a 12:04:00");
+        assertThat(slow).isNotDone();
+
+        db.sql("select nextval('{schema}.go')").query(Long.class).single();
+        assertThat(slow.get(120, TimeUnit.SECONDS)).isZero();
+        assertThat(jobs()).hasSize(5).contains("slow 12:03:00");
+    }
+
+    private static Duration lateWork(ScheduleService service) {
+        try {
+            return late(service).work();
+        } catch (SQLException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    @Test
+    void aScheduleIsExecutedApartFromOthersForAsLongAsItIsSlow() throws Exception {
+        beforeSlowJobs("perform pg_sleep(0.15);");
+        put("slow", MINUTELY, schedule -> schedule.payload(java.util.Map.of("slow", 1)));
+        ScheduleService service = service();
+        run(service);
+        tick(service, 0);
+        assertThat(jobs()).containsExactly("slow 12:01:00");
+        assertThat(schedules().find("slow").orElseThrow().problem()).isNull();
+        now = MINUTE.plusSeconds(60);
+        runThoseInTime(service);
+        assertThat(db.jobs()).as("jobs added by those in time").isOne();
+        run(service);
+        assertThat(jobs()).containsExactly("slow 12:01:00", "slow 12:02:00");
+
+        db.sql("drop trigger slow on {schema}._private_jobs").update();
+        tick(service, 2);
+        now = MINUTE.plusSeconds(180);
+        Awaitility.await().until(() -> {
+            runThoseInTime(service);
+            if (db.jobs() == 4) {
+                return true;
+            }
+            // The machine was slow this time.
+            run(service);
+            now = now.plusSeconds(60);
+            return false;
+        });
+    }
+
+    private void beforeSlowJobs(String plpgsql) {
+        db.sql("create function {schema}.slow() returns trigger language plpgsql as $$ begin " + plpgsql
+                        + " return new; end $$")
+                .update();
+        db.sql("create trigger slow before insert on {schema}._private_jobs for each row"
+                        + " when (new.payload->>'slow' is not null) execute function {schema}.slow()")
+                .update();
+    }
+
+    @Test
     void aJobThatTheDatabaseRefusesIsRetriedAndHurtsNoOther() throws Exception {
         db.sql("alter table {schema}._private_jobs add constraint no_bad check (payload->>'bad' is null)")
                 .update();
@@ -845,6 +923,7 @@ class ScheduleServiceTest {
                     ScheduleService service = service();
                     for (int steps = 1 + random.nextInt(12); steps > 0; steps--) {
                         service.work();
+                        late(service).work();
                     }
                     started++;
                 }
@@ -914,7 +993,7 @@ class ScheduleServiceTest {
         WorkerEvents published = new WorkerEvents("w", List.of(events), List.of());
         SchedulePlan plan = new SchedulePlan(List.of(), db.codec(), interceptors);
         return new ScheduleService(
-                new ScheduleExecutor(store, new ScheduleRules(plan), new ScheduleReporter("w", published)),
+                () -> new ScheduleExecutor(store, new ScheduleRules(plan), new ScheduleReporter("w", published)),
                 store,
                 new DeclaredSchedules(schedulesOf(), declared, () -> {}),
                 ScheduleService.Intervals.of(Duration.ofSeconds(5)),
@@ -925,11 +1004,24 @@ class ScheduleServiceTest {
 
     /** Works until there is nothing to do, and returns for how long. */
     private static Duration run(ScheduleService service) throws Exception {
+        while (true) {
+            Duration wait = runThoseInTime(service);
+            if (!late(service).work().isZero()) {
+                return wait;
+            }
+        }
+    }
+
+    private static Duration runThoseInTime(ScheduleService service) throws Exception {
         Duration wait = service.work();
         while (wait.isZero()) {
             wait = service.work();
         }
         return wait;
+    }
+
+    private static LateSchedules late(ScheduleService service) {
+        return (LateSchedules) service.late();
     }
 
     private List<String> jobs() {

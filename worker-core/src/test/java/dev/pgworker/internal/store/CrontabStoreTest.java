@@ -70,8 +70,9 @@ class CrontabStoreTest {
                 .flags("a", "b\"\\,{")
                 .build();
 
-        CrontabStore.Result result =
-                store().execute(List.of(new Execution("i", TICK, "t", "{\"a\":\"\\u0000\"}", spec)));
+        CrontabStore.Result result = store().execute(
+                        List.of(new Execution("i", TICK, "t", "{\"a\":\"\\u0000\"}", spec)),
+                        CrontabStore.Adding.IN_TIME);
 
         assertThat(result.failed()).isEmpty();
         assertThat(result.added()).hasSize(1);
@@ -102,13 +103,15 @@ class CrontabStoreTest {
 
     @Test
     void theSameOrAnEarlierMinuteAddsNothing() throws SQLException {
-        store().execute(List.of(execution("a", TICK)));
+        store().execute(List.of(execution("a", TICK)), CrontabStore.Adding.IN_TIME);
 
-        assertThat(store().execute(List.of(execution("a", TICK))).added()).isEmpty();
-        assertThat(store().execute(List.of(execution("a", TICK.minusSeconds(60))))
+        assertThat(store().execute(List.of(execution("a", TICK)), CrontabStore.Adding.IN_TIME)
                         .added())
                 .isEmpty();
-        assertThat(store().execute(List.of(execution("a", TICK.plusSeconds(60))))
+        assertThat(store().execute(List.of(execution("a", TICK.minusSeconds(60))), CrontabStore.Adding.IN_TIME)
+                        .added())
+                .isEmpty();
+        assertThat(store().execute(List.of(execution("a", TICK.plusSeconds(60))), CrontabStore.Adding.IN_TIME)
                         .added())
                 .hasSize(1);
         assertThat(db.jobs()).isEqualTo(2);
@@ -116,23 +119,28 @@ class CrontabStoreTest {
 
     @Test
     void registersWhatIsUnknownAndKeepsTheRest() throws SQLException {
-        store().execute(List.of(execution("a", TICK)));
+        store().execute(List.of(execution("a", TICK)), CrontabStore.Adding.IN_TIME);
 
         assertThat(store().register(List.of("a", "b"), TICK.plusSeconds(5))).containsOnlyKeys("a");
 
         assertThat(store().register(List.of("a", "b"), TICK.plusSeconds(9)))
                 .isEqualTo(Map.of("a", new Known(TICK, TICK), "b", new Known(TICK.plusSeconds(5), null)));
-        assertThat(store().execute(List.of(execution("b", TICK))).added()).hasSize(1);
+        assertThat(store().execute(List.of(execution("b", TICK)), CrontabStore.Adding.IN_TIME)
+                        .added())
+                .hasSize(1);
     }
 
     @Test
     void manyMinutesAreAddedInOrderAndOnlyFromTheLastOn() throws SQLException {
-        store().execute(List.of(execution("a", TICK.plusSeconds(120))));
+        store().execute(List.of(execution("a", TICK.plusSeconds(120))), CrontabStore.Adding.IN_TIME);
         List<Execution> executions = IntStream.range(0, 6)
                 .mapToObj(minute -> execution("a", TICK.plusSeconds(60L * minute)))
                 .toList();
 
-        assertThat(store().execute(executions).added().keySet()).containsExactlyElementsOf(executions.subList(3, 6));
+        assertThat(store().execute(executions, CrontabStore.Adding.IN_TIME)
+                        .added()
+                        .keySet())
+                .containsExactlyElementsOf(executions.subList(3, 6));
 
         assertThat(db.sql("select run_at from {schema}.jobs order by id")
                         .query((row, i) -> row.getTimestamp(1).toInstant())
@@ -151,8 +159,12 @@ class CrontabStoreTest {
         try (HikariDataSource pool = TestSchema.pool(1)) {
             CrontabStore store = new CrontabStore(pool, db.schema());
 
-            assertThat(store.execute(List.of(execution("a", first))).added()).hasSize(1);
-            assertThat(store.execute(List.of(execution("a", second))).added()).hasSize(1);
+            assertThat(store.execute(List.of(execution("a", first)), CrontabStore.Adding.IN_TIME)
+                            .added())
+                    .hasSize(1);
+            assertThat(store.execute(List.of(execution("a", second)), CrontabStore.Adding.IN_TIME)
+                            .added())
+                    .hasSize(1);
 
             assertThat(store.register(List.of("a"), second)).isEqualTo(Map.of("a", new Known(first, second)));
         } finally {
@@ -164,7 +176,8 @@ class CrontabStoreTest {
     void anItemThatFailsDoesNotStopTheOthersAndIsNotRecorded() throws SQLException {
         Execution bad = new Execution("bad", TICK, "bad", "not JSON", JobSpec.DEFAULT);
 
-        CrontabStore.Result result = store().execute(List.of(execution("a", TICK), bad, execution("b", TICK)));
+        CrontabStore.Result result =
+                store().execute(List.of(execution("a", TICK), bad, execution("b", TICK)), CrontabStore.Adding.IN_TIME);
 
         assertThat(result.added().keySet()).extracting(Execution::identifier).containsExactly("a", "b");
         assertThat(result.failed()).containsOnlyKeys("bad");
@@ -173,7 +186,7 @@ class CrontabStoreTest {
 
     @Test
     void whatIsPassedOverCountsAsExecutedWithoutAJob() throws SQLException {
-        store().execute(List.of(execution("paused", TICK)));
+        store().execute(List.of(execution("paused", TICK)), CrontabStore.Adding.IN_TIME);
         new CrontabControl(db.dataSource(), db.schema()).pause("paused");
         List<Execution> executions = List.of(
                 Execution.passedOver("a", TICK),
@@ -182,13 +195,15 @@ class CrontabStoreTest {
                 execution("b", TICK.plusSeconds(60)),
                 Execution.passedOver("b", TICK.plusSeconds(120)));
 
-        CrontabStore.Result result = store().execute(executions);
+        CrontabStore.Result result = store().execute(executions, CrontabStore.Adding.IN_TIME);
 
         assertThat(result.added().keySet()).containsExactly(executions.get(1), executions.get(3));
         assertThat(result.failed()).isEmpty();
         assertThat(store().register(List.of("a", "b"), TICK))
                 .isEqualTo(Map.of("a", new Known(TICK, TICK), "b", new Known(TICK, TICK.plusSeconds(120))));
-        assertThat(store().execute(List.of(execution("a", TICK), execution("b", TICK.plusSeconds(120))))
+        assertThat(store().execute(
+                                List.of(execution("a", TICK), execution("b", TICK.plusSeconds(120))),
+                                CrontabStore.Adding.IN_TIME)
                         .added())
                 .isEmpty();
     }
@@ -216,7 +231,7 @@ class CrontabStoreTest {
                                 .single());
                         release(holder);
                     })
-                    .execute(executions);
+                    .execute(executions, CrontabStore.Adding.IN_TIME);
 
             assertThat(free).as("before any other is waited for").isNotEmpty().containsOnly(1);
             assertThat(result.held()).hasSizeLessThan(20);
@@ -249,13 +264,16 @@ class CrontabStoreTest {
             holder.createStatement().execute(db.schema().in("select from {schema}._private_jobs for update"));
             AtomicInteger long200 = new AtomicInteger();
 
-            assertThat(store(long200::incrementAndGet).execute(executions).held())
+            assertThat(store(long200::incrementAndGet)
+                            .execute(executions, CrontabStore.Adding.IN_TIME)
+                            .held())
                     .hasSize(100);
 
             assertThat(long200.get()).as("waits, of two seconds in all").isBetween(1, 11);
             holder.rollback();
         }
-        assertThat(store().execute(executions).added()).hasSize(100);
+        assertThat(store().execute(executions, CrontabStore.Adding.IN_TIME).added())
+                .hasSize(100);
     }
 
     @Test
@@ -270,9 +288,11 @@ class CrontabStoreTest {
                     int added = 0;
                     for (int minute = 0; minute < 60; minute++) {
                         Instant tick = TICK.plusSeconds(60L * minute);
-                        CrontabStore.Result result = store().execute(order.stream()
-                                .map(identifier -> execution(identifier, tick))
-                                .toList());
+                        CrontabStore.Result result = store().execute(
+                                        order.stream()
+                                                .map(identifier -> execution(identifier, tick))
+                                                .toList(),
+                                        CrontabStore.Adding.IN_TIME);
                         assertThat(result.failed()).isEmpty();
                         added += result.added().size();
                     }

@@ -146,14 +146,16 @@ class KeptOutJobsTest {
         Execution bad = new Execution("bad", tick, "t", "3", JobSpec.DEFAULT);
         Execution good = new Execution("good", tick, "t", "4", JobSpec.DEFAULT);
 
-        CrontabStore.Result result = store.execute(List.of(bad, good));
+        CrontabStore.Result result = store.execute(List.of(bad, good), CrontabStore.Adding.IN_TIME);
 
         assertThat(result.failed()).containsOnlyKeys("bad");
         assertThat((Throwable) result.failed().get("bad")).hasMessageContaining("keeps 1 of 1 jobs out");
         assertThat(result.paused()).isEmpty();
         assertThat(result.added()).containsOnlyKeys(good);
         db.sql("drop trigger keep_out on {schema}._private_jobs").update();
-        assertThat(store.execute(List.of(bad)).added()).as("tried again").containsOnlyKeys(bad);
+        assertThat(store.execute(List.of(bad), CrontabStore.Adding.IN_TIME).added())
+                .as("tried again")
+                .containsOnlyKeys(bad);
     }
 
     @Test

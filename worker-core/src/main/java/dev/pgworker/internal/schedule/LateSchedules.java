@@ -1,0 +1,52 @@
+package dev.pgworker.internal.schedule;
+
+import java.sql.SQLException;
+import java.time.Duration;
+import java.time.Instant;
+
+import dev.pgworker.internal.failure.Outage;
+import dev.pgworker.internal.lifecycle.PeriodicService;
+
+/**
+ * Executes the schedules that have failed, make up for something or are slow, on {@code worker-schedules-late}: those that are in time
+ * do not wait behind them. {@link ScheduleService} says when there are some.
+ */
+final class LateSchedules extends PeriodicService {
+
+    /** How long to wait for other workers that execute all that there are. */
+    private static final Duration HELD = Duration.ofMillis(500);
+
+    /** Tells what time it is by the database. */
+    @FunctionalInterface
+    interface Clock {
+        Instant now() throws SQLException;
+    }
+
+    private final ScheduleExecutor executor;
+    private final Clock clock;
+
+    LateSchedules(ScheduleExecutor executor, Clock clock, Outage outage) {
+        super("worker-schedules-late", "execute the schedules that are late or slow", outage);
+        this.executor = executor;
+        this.clock = clock;
+    }
+
+    /** Says that there are some. Never waits. */
+    void areDue() {
+        wake();
+    }
+
+    @Override
+    protected Duration work() throws SQLException {
+        return switch (executor.executeLater(clock.now(), this::isStopping)) {
+            case NONE -> UNTIL_WOKEN;
+            case HELD -> HELD;
+            case DONE -> Duration.ZERO;
+        };
+    }
+
+    @Override
+    protected Duration firstPause() {
+        return UNTIL_WOKEN;
+    }
+}
