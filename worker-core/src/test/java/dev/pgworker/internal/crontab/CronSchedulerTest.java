@@ -453,9 +453,10 @@ class CronSchedulerTest {
     @Test
     void anItemWhoseJobIsAddedSlowlyDelaysNoOther() throws Exception {
         db.sql("create sequence {schema}.go").update();
+        db.sql("create sequence {schema}.waits").update();
         db.sql(
                         "create function {schema}.slow() returns trigger language plpgsql as $$ begin loop exit when (select is_called"
-                                + " from {schema}.go); perform pg_sleep(0.02); end loop; return new; end $$")
+                                + " from {schema}.go); perform nextval('{schema}.waits'), pg_sleep(0.02); end loop; return new; end $$")
                 .update();
         db.sql("create trigger slow before insert on {schema}._private_jobs for each row"
                         + " when (new.payload->>'slow' is not null) execute function {schema}.slow()")
@@ -465,6 +466,11 @@ class CronSchedulerTest {
         now = MINUTE;
         runThoseInTime(scheduler);
         assertThat(jobs()).containsExactly("b 12:01:00");
+        assertThat(db.sql("select last_value from {schema}.waits")
+                        .query(Long.class)
+                        .single())
+                .as("waits of 20 ms, with others behind")
+                .isLessThan(150);
 
         runThoseInTime(scheduler);
         CompletableFuture<Void> slow = CompletableFuture.runAsync(() -> work(makingUp(scheduler)), OwnThread.EACH);

@@ -520,7 +520,10 @@ class ScheduleServiceTest {
     @Test
     void aScheduleWhoseJobIsAddedSlowlyDelaysNoOther() throws Exception {
         db.sql("create sequence {schema}.go").update();
-        beforeSlowJobs("loop exit when (select is_called from {schema}.go); perform pg_sleep(0.02); end loop;");
+        db.sql("create sequence {schema}.waits").update();
+        beforeSlowJobs(
+                "loop exit when (select is_called from {schema}.go); perform nextval('{schema}.waits'), pg_sleep(0.02);"
+                        + " end loop;");
         put("slow", MINUTELY, schedule -> schedule.payload(java.util.Map.of("slow", 1)));
         put("a", MINUTELY, schedule -> schedule);
         ScheduleService service = service();
@@ -530,6 +533,11 @@ class ScheduleServiceTest {
             runThoseInTime(service);
         }
         assertThat(jobs()).containsExactly("a 12:01:00", "a 12:02:00", "a 12:03:00");
+        assertThat(db.sql("select last_value from {schema}.waits")
+                        .query(Long.class)
+                        .single())
+                .as("waits of 20 ms, with others behind")
+                .isLessThan(50);
 
         CompletableFuture<Duration> slow = CompletableFuture.supplyAsync(() -> lateWork(service), OwnThread.EACH);
         Awaitility.await()
