@@ -329,6 +329,11 @@ class HistoryFaultsTest {
             waiting.join();
         }
         assertThat(kept()).isEqualTo(1);
+        assertThat(db.sql("select count(*) from {schema}.pgworker_history_losses"
+                                + " where reason like 'lock not waited for again: process %'")
+                        .query(Long.class)
+                        .single())
+                .isEqualTo(2);
         assertThat(losses()).extracting(HistoryLosses::jobs).isEqualTo(3L);
     }
 
@@ -384,8 +389,11 @@ class HistoryFaultsTest {
             session.execute(String.format(Locale.ROOT, RELEASE, "array_fill('1'::text, array[h.n])"));
             try (Statement statement = session.connection.createStatement();
                     ResultSet left = statement.executeQuery(
-                            "select string_agg(name, ', ') from pg_settings where source = 'session' and setting <> ''"
-                                    + " and (name like 'pgworker.%' or name in ('lock_timeout', 'search_path', 'jit'))")) {
+                            db.schema()
+                                    .in(
+                                            "select string_agg(distinct m[1], ', ') from pg_proc p,"
+                                                    + " regexp_matches(p.prosrc, '(pgworker\\.[a-z_]+)', 'g') m"
+                                                    + " where p.pronamespace = '{schema}'::regnamespace and current_setting(m[1], true) <> ''"))) {
                 left.next();
                 assertThat(left.getString(1)).isNull();
             }
