@@ -15,11 +15,11 @@ import java.util.stream.Stream;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 import org.springframework.scheduling.config.ScheduledTask;
 
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.internal.engine.queue.LocalQueue;
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.lifecycle.Activity;
 import dev.pgworker.internal.lifecycle.BackgroundService;
 import dev.pgworker.internal.lifecycle.Failing;
@@ -29,7 +29,7 @@ import dev.pgworker.internal.lifecycle.Service;
 /** One run of a worker, from start to stop, under one id. Ends once, by a stop or because the worker is lost. */
 final class RunningWorker {
 
-    private static final Logger log = LoggerFactory.getLogger(RunningWorker.class);
+    private static final Logger log = WorkerLog.of(RunningWorker.class);
 
     private final String id = "pgworker-" + randomHex();
     private final WorkerParts parts;

@@ -17,7 +17,6 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.micrometer.observation.ObservationRegistry;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 import org.springframework.scheduling.config.ScheduledTask;
 import org.springframework.transaction.PlatformTransactionManager;
 import tools.jackson.databind.json.JsonMapper;
@@ -33,6 +32,7 @@ import dev.pgworker.internal.client.JdbcJobSchedules;
 import dev.pgworker.internal.crontab.CronPlan;
 import dev.pgworker.internal.crontab.PlannedCronAdmin;
 import dev.pgworker.internal.failure.Backoff;
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.jdbc.PrivateConnections;
 import dev.pgworker.internal.schedule.SchedulePlan;
 import dev.pgworker.internal.watch.MessageArrival;
@@ -65,7 +65,7 @@ import dev.pgworker.task.TaskRegistry;
  */
 public final class Worker implements AutoCloseable {
 
-    private static final Logger log = LoggerFactory.getLogger(Worker.class);
+    private static final Logger log = WorkerLog.of(Worker.class);
 
     private final WorkerParts parts;
 

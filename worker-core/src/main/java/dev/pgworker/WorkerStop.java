@@ -6,10 +6,9 @@ import java.util.stream.Stream;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 import dev.pgworker.event.WorkerEvent;
-import dev.pgworker.internal.failure.ErrorText;
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.lifecycle.Activity;
 import dev.pgworker.internal.lifecycle.Service;
 
@@ -19,7 +18,7 @@ import dev.pgworker.internal.lifecycle.Service;
  */
 final class WorkerStop {
 
-    private static final Logger log = LoggerFactory.getLogger(WorkerStop.class);
+    private static final Logger log = WorkerLog.of(WorkerStop.class);
 
     /** How long what claims jobs may take to notice that it is stopped, all together. */
     private static final Duration CLAIMING_LIMIT = Duration.ofSeconds(3);
@@ -87,7 +86,7 @@ final class WorkerStop {
             log.error(
                     "Worker {} did not stop cleanly; jobs that it still holds stay locked until they are recovered",
                     services.context.workerId(),
-                    ErrorText.loggable(e));
+                    e);
         } finally {
             end();
         }

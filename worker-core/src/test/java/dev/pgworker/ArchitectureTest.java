@@ -32,7 +32,12 @@ import org.assertj.core.api.Assertions;
 import org.jspecify.annotations.NullMarked;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.slf4j.LoggerFactory;
+import org.slf4j.MDC;
 
+import dev.pgworker.internal.engine.run.JobMdc;
+import dev.pgworker.internal.engine.run.JobTrace;
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.jdbc.Connections;
 import dev.pgworker.internal.jdbc.SqlWork;
 import dev.pgworker.internal.jdbc.StaleConnections;
@@ -56,6 +61,31 @@ class ArchitectureTest {
     @Test
     void packagesAreFreeOfCycles() {
         slices().matching("dev.pgworker.(**)").should().beFreeOfCycles().check(production);
+    }
+
+    /** Text of users is in most messages: what logs by itself can be made to write any line. */
+    @Test
+    void nobodyLogsButThroughTheLogInWhichNoLineIsForged() {
+        noClasses()
+                .that()
+                .doNotHaveFullyQualifiedName(WorkerLog.class.getName())
+                // To be replaced.
+                .and()
+                .resideOutsideOfPackage("dev.pgworker.internal.limit")
+                .should()
+                .dependOnClassesThat()
+                .belongToAnyOf(LoggerFactory.class)
+                .check(production);
+        noClasses()
+                .that()
+                .doNotHaveFullyQualifiedName(JobMdc.class.getName())
+                // Which has ids of traces.
+                .and()
+                .doNotHaveFullyQualifiedName(JobTrace.class.getName())
+                .should()
+                .dependOnClassesThat()
+                .belongToAnyOf(MDC.class)
+                .check(production);
     }
 
     /** Of two classes that know each other neither can be read alone. */
@@ -90,18 +120,18 @@ class ArchitectureTest {
         layers.put("internal.failure", Set.of());
         layers.put("internal.pattern", Set.of());
         layers.put("internal.lifecycle", Set.of("internal.failure"));
-        layers.put("schema", Set.of("internal.jdbc"));
+        layers.put("schema", Set.of("internal.jdbc", "internal.failure"));
         layers.put("internal.jdbc", Set.of("internal.failure"));
         layers.put("history", Set.of("internal.argument"));
         layers.put("statistics", Set.of());
         layers.put("job", Set.of("history", "statistics", "internal.argument"));
-        layers.put("task", Set.of("job", "internal.argument"));
+        layers.put("task", Set.of("job", "internal.argument", "internal.failure"));
         layers.put("event", Set.of("job", "internal.argument"));
         layers.put("recovery", Set.of("internal.argument"));
         layers.put("schedule", Set.of("job", "internal.argument", "internal.pattern"));
         layers.put("limit", Set.of("task", "internal.argument"));
         layers.put("crontab", Set.of("job", "task", "schedule", "internal.argument", "internal.pattern"));
-        layers.put("internal.event", Set.of("event", "job", "internal.lifecycle"));
+        layers.put("internal.event", Set.of("event", "job", "internal.failure", "internal.lifecycle"));
         Set<String> model = Set.of(
                 "job",
                 "history",

@@ -1,5 +1,6 @@
 package dev.pgworker;
 
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicReference;
 
@@ -82,6 +83,62 @@ class LoggingTest {
                         "job.queue", "q",
                         "job.worker", worker.id()));
         assertThat(next.get()).containsEntry("job.task", "next").doesNotContainKey("job.queue");
+    }
+
+    /** Names and messages come from whoever may add a job: what they contain begins no line, and has an end. */
+    @Test
+    void nobodyForgesALine() {
+        String forged = "\r\nFORGED INFO root logged in\u001b[2J\u2028FORGED";
+        Task<String> task = Task.of("work" + forged, String.class);
+        AtomicReference<Map<String, String>> during = new AtomicReference<>();
+        db.start(db.worker().listener(events).task(task, (what, context) -> {
+            during.set(MDC.getCopyOfContextMap());
+            IllegalStateException error = new IllegalStateException("x" + forged, new IllegalArgumentException(forged));
+            error.addSuppressed(new IllegalStateException(forged + "y".repeat(100_000)));
+            throw error;
+        }));
+        Job job = db.scheduler()
+                .addJob(
+                        task,
+                        forged,
+                        JobSpec.builder()
+                                .queueName("q" + forged)
+                                .jobKey("k" + forged)
+                                .maxAttempts(1)
+                                .build());
+        events.await(JobFailed.class);
+
+        String failure = linesAbout(job, 1).stream()
+                .map(line -> line.getFormattedMessage() + "\n" + ThrowableProxyUtil.asString(line.getThrowableProxy()))
+                .findFirst()
+                .orElseThrow();
+        assertThat(failure).contains("FORGED", "IllegalStateException: x").hasSizeLessThan(50_000);
+        assertThat(failure.split("\\R")).noneMatch(line -> line.startsWith("FORGED"));
+        assertThat(failure).doesNotContain("\u001b", "\u2028");
+        assertThat(during.get().values()).allMatch(value -> value.chars().noneMatch(Character::isISOControl));
+        assertThat(allLines()).noneMatch(line -> line.contains("\nFORGED"));
+    }
+
+    private List<String> allLines() {
+        synchronized (lines) {
+            return lines.list.stream().map(ILoggingEvent::getFormattedMessage).toList();
+        }
+    }
+
+    /** Most messages of several lines are PostgreSQL's and Jackson's: their exceptions are logged as they are. */
+    @Test
+    void anExceptionWhoseLinesAreIndentedIsLoggedAsItIs() {
+        String message = "ERROR: duplicate key\n  Detail: Key (id)=(1) already exists.";
+        db.start(db.worker().listener(events).task(WORK, (what, context) -> {
+            throw new IllegalStateException(message);
+        }));
+        Job job = db.scheduler().addJob(WORK, "x");
+        events.await(JobFailed.class);
+
+        assertThat(linesAbout(job, 1))
+                .singleElement()
+                .satisfies(line ->
+                        assertThat(line.getThrowableProxy().getMessage()).isEqualTo(message));
     }
 
     @Test

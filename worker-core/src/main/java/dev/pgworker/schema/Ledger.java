@@ -8,7 +8,8 @@ import java.util.Set;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
+
+import dev.pgworker.internal.failure.WorkerLog;
 
 /**
  * What the ledger of migrations says that all Graphile Workers of a schema share.
@@ -20,7 +21,7 @@ import org.slf4j.LoggerFactory;
 record Ledger(
         boolean ours, @Nullable Integer newest, @Nullable Integer unknownBreaking) {
 
-    private static final Logger log = LoggerFactory.getLogger(Ledger.class);
+    private static final Logger log = WorkerLog.of(Ledger.class);
 
     /** Ids of the shared ledger, {@code migrations}: Node.js has 18 to 20, and Rust, whose ids above 20 are its own, up to 22. */
     private static final int OLDEST_ADOPTED = 18;

@@ -8,12 +8,13 @@ import java.time.Duration;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
+
+import dev.pgworker.internal.failure.WorkerLog;
 
 /** The advisory lock of a transaction that migrates a schema. Others that migrate wait for it, between transactions of their own. */
 final class MigrationLock {
 
-    private static final Logger log = LoggerFactory.getLogger(MigrationLock.class);
+    private static final Logger log = WorkerLog.of(MigrationLock.class);
 
     private static final String KEY = "pg_catalog.hashtextextended('pgworker schema ' || ?::pg_catalog.text, 0)";
 

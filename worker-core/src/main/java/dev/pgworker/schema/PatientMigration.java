@@ -8,8 +8,8 @@ import java.util.concurrent.ThreadLocalRandom;
 
 import org.flywaydb.core.api.FlywayException;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.jdbc.LocalSettings;
 
 /**
@@ -18,7 +18,7 @@ import dev.pgworker.internal.jdbc.LocalSettings;
  */
 final class PatientMigration {
 
-    private static final Logger log = LoggerFactory.getLogger(PatientMigration.class);
+    private static final Logger log = WorkerLog.of(PatientMigration.class);
 
     /**
      * How long a migration waits for its locks, and others behind it: less than half the usual {@code deadlock_timeout}. It may

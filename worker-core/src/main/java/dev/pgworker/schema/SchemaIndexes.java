@@ -11,8 +11,8 @@ import java.util.List;
 import java.util.Set;
 
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.jdbc.Pooler;
 
 /**
@@ -24,7 +24,7 @@ import dev.pgworker.internal.jdbc.Pooler;
  */
 final class SchemaIndexes {
 
-    private static final Logger log = LoggerFactory.getLogger(SchemaIndexes.class);
+    private static final Logger log = WorkerLog.of(SchemaIndexes.class);
 
     /** How long a build waits for a lock or a transaction of somebody, of which it meets several. */
     private static final Duration PATIENCE = Duration.ofSeconds(5);

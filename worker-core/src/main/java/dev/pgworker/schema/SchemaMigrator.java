@@ -12,8 +12,8 @@ import javax.sql.DataSource;
 import org.flywaydb.core.api.FlywayException;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.jdbc.Pooler;
 
 /**
@@ -33,7 +33,7 @@ import dev.pgworker.internal.jdbc.Pooler;
  */
 public final class SchemaMigrator {
 
-    private static final Logger log = LoggerFactory.getLogger(SchemaMigrator.class);
+    private static final Logger log = WorkerLog.of(SchemaMigrator.class);
 
     /** How often to look whether a server has started up. */
     private static final Duration RETRY = Duration.ofMillis(250);

@@ -6,12 +6,13 @@ import java.sql.SQLException;
 import java.sql.Statement;
 
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
+
+import dev.pgworker.internal.failure.WorkerLog;
 
 /** Which servers the schema works on. */
 final class ServerCheck {
 
-    private static final Logger log = LoggerFactory.getLogger(ServerCheck.class);
+    private static final Logger log = WorkerLog.of(ServerCheck.class);
 
     private static final int OLDEST = 120000;
 

@@ -9,10 +9,10 @@ import java.util.Set;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 import org.springframework.util.ClassUtils;
 
 import dev.pgworker.internal.argument.Arguments;
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.job.Task;
 
 /**
@@ -24,7 +24,7 @@ import dev.pgworker.job.Task;
  */
 public record DeclaredTask(Task<?> task, String source) {
 
-    private static final Logger log = LoggerFactory.getLogger(DeclaredTask.class);
+    private static final Logger log = WorkerLog.of(DeclaredTask.class);
 
     /** Checks that neither is null. */
     public DeclaredTask {

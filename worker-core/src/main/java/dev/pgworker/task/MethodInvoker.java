@@ -9,11 +9,12 @@ import java.util.function.Supplier;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 import org.springframework.aop.SpringProxy;
 import org.springframework.aop.support.AopUtils;
 import org.springframework.core.BridgeMethodResolver;
 import org.springframework.util.ReflectionUtils;
+
+import dev.pgworker.internal.failure.WorkerLog;
 
 /**
  * Calls an annotated method on its bean, through the bean's proxy where it has one.
@@ -22,7 +23,7 @@ import org.springframework.util.ReflectionUtils;
  */
 final class MethodInvoker implements TaskRegistration.Invoker {
 
-    private static final Logger log = LoggerFactory.getLogger(MethodInvoker.class);
+    private static final Logger log = WorkerLog.of(MethodInvoker.class);
 
     private final Method method;
     private final Class<?> targetClass;

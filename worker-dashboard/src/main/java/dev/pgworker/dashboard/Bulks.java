@@ -17,8 +17,8 @@ import java.util.concurrent.TimeUnit;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.job.BulkResult;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobAdmin;
@@ -32,7 +32,7 @@ import dev.pgworker.job.JobSelection;
  */
 final class Bulks {
 
-    private static final Logger log = LoggerFactory.getLogger(Bulks.class);
+    private static final Logger log = WorkerLog.of(Bulks.class);
 
     private static final int MOST_JOBS = 100_000;
     private static final int MOST_SELECTIONS = 20;

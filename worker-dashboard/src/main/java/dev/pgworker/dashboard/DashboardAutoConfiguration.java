@@ -5,7 +5,6 @@ import java.time.Clock;
 import jakarta.servlet.Servlet;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 import org.springframework.aot.hint.RuntimeHints;
 import org.springframework.aot.hint.RuntimeHintsRegistrar;
 import org.springframework.beans.factory.BeanFactory;
@@ -24,6 +23,7 @@ import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.ImportRuntimeHints;
 
 import dev.pgworker.autoconfigure.WorkerInstances;
+import dev.pgworker.internal.failure.WorkerLog;
 
 /**
  * Auto-configuration of the dashboard, if {@code worker.dashboard.enabled} is true: in applications with a servlet container.
@@ -42,7 +42,7 @@ import dev.pgworker.autoconfigure.WorkerInstances;
 @ImportRuntimeHints(DashboardAutoConfiguration.Files.class)
 public final class DashboardAutoConfiguration {
 
-    private static final Logger log = LoggerFactory.getLogger(DashboardAutoConfiguration.class);
+    private static final Logger log = WorkerLog.of(DashboardAutoConfiguration.class);
 
     private static final String SECURITY = "springSecurityFilterChain";
 

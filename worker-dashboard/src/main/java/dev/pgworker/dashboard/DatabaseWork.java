@@ -13,7 +13,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
+
+import dev.pgworker.internal.failure.WorkerLog;
 
 /**
  * Everything that visitors ask of the database, on a few threads, so that however many visitors there are, few connections are
@@ -21,7 +22,7 @@ import org.slf4j.LoggerFactory;
  */
 final class DatabaseWork {
 
-    private static final Logger log = LoggerFactory.getLogger(DatabaseWork.class);
+    private static final Logger log = WorkerLog.of(DatabaseWork.class);
 
     private static final int CONNECTIONS = 3;
     private static final int WAITING = 50;

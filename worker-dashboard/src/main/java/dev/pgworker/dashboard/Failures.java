@@ -5,16 +5,17 @@ import java.util.function.UnaryOperator;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 import org.springframework.dao.DataAccessException;
 import org.springframework.dao.QueryTimeoutException;
 import org.springframework.transaction.TransactionException;
 import org.springframework.transaction.TransactionTimedOutException;
 
+import dev.pgworker.internal.failure.WorkerLog;
+
 /** Says what a failure means to a visitor. */
 final class Failures {
 
-    private static final Logger log = LoggerFactory.getLogger(Failures.class);
+    private static final Logger log = WorkerLog.of(Failures.class);
 
     private static final int LONGEST = 1_000;
 

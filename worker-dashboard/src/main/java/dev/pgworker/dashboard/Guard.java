@@ -6,12 +6,13 @@ import java.util.stream.Stream;
 import jakarta.servlet.http.HttpServletRequest;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
+
+import dev.pgworker.internal.failure.WorkerLog;
 
 /** Lets requests pass that may see or change what they ask for. */
 final class Guard {
 
-    private static final Logger log = LoggerFactory.getLogger(Guard.class);
+    private static final Logger log = WorkerLog.of(Guard.class);
 
     private final DashboardAccess access;
     private final boolean allowActions;

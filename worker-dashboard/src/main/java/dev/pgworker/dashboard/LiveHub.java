@@ -22,8 +22,8 @@ import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.RunningJob;
 
@@ -33,7 +33,7 @@ import dev.pgworker.job.RunningJob;
  */
 final class LiveHub {
 
-    private static final Logger log = LoggerFactory.getLogger(LiveHub.class);
+    private static final Logger log = WorkerLog.of(LiveHub.class);
 
     static final int MOST_CLIENTS = 100;
 

@@ -4,12 +4,13 @@ import java.security.Principal;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
+
+import dev.pgworker.internal.failure.WorkerLog;
 
 /** What is shown of payloads: by the application's rule, or by the property. */
 final class PayloadRule {
 
-    private static final Logger log = LoggerFactory.getLogger(PayloadRule.class);
+    private static final Logger log = WorkerLog.of(PayloadRule.class);
 
     /** As much of a payload or result as a list has. */
     static final int SHORT = 1_000;

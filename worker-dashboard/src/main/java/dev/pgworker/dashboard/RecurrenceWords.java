@@ -9,14 +9,14 @@ import java.util.Objects;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.schedule.Recurrence;
 
 /** When a schedule is due, in words, such as "Every 90 minutes". */
 final class RecurrenceWords {
 
-    private static final Logger log = LoggerFactory.getLogger(RecurrenceWords.class);
+    private static final Logger log = WorkerLog.of(RecurrenceWords.class);
 
     /** A larger number says little; 2 hours 1 minute says more than 121 minutes. */
     private static final int MOST_OF_A_UNIT = 120;

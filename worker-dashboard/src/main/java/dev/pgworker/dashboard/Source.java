@@ -7,7 +7,6 @@ import javax.sql.DataSource;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 import org.springframework.dao.DataAccessException;
 import org.springframework.jdbc.support.JdbcTransactionManager;
 import org.springframework.transaction.TransactionDefinition;
@@ -15,6 +14,7 @@ import org.springframework.transaction.TransactionException;
 import org.springframework.transaction.support.TransactionTemplate;
 
 import dev.pgworker.autoconfigure.WorkerInstance;
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.job.JobAdmin;
 import dev.pgworker.schedule.ScheduleQuery;
 import dev.pgworker.schedule.ScheduleStatus;
@@ -22,7 +22,7 @@ import dev.pgworker.schedule.ScheduleStatus;
 /** What the dashboard reads of one worker: each time in a transaction that changes nothing and takes a bounded time. */
 final class Source {
 
-    private static final Logger log = LoggerFactory.getLogger(Source.class);
+    private static final Logger log = WorkerLog.of(Source.class);
 
     private static final int SECONDS = 5;
     private static final int SECONDS_BESIDE = 2;

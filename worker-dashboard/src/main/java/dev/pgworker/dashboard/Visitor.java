@@ -25,15 +25,13 @@ record Visitor(@Nullable Principal principal) {
     /** Returns the name under which changes are told: on one line, and never empty. */
     String actingName() {
         String name = name();
-        String plain = name == null ? "" : onOneLine(name);
+        String plain = name == null
+                ? ""
+                : name.replaceAll("[\\p{Cntrl}\\p{Cs}\\u0085\\u2028\\u2029]+", " ")
+                        .strip();
         if (plain.isEmpty()) {
             return "dashboard";
         }
         return plain.length() <= LONGEST_NAME ? plain : plain.substring(0, LONGEST_NAME);
-    }
-
-    /** Returns a text that cannot forge a line of the log. */
-    static String onOneLine(String text) {
-        return text.replaceAll("[\\p{Cntrl}\\p{Cs}\\u0085\\u2028\\u2029]+", " ").strip();
     }
 }

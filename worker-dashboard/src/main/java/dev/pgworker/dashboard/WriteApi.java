@@ -13,11 +13,11 @@ import java.util.stream.Stream;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 import tools.jackson.databind.JsonNode;
 
 import dev.pgworker.autoconfigure.WorkerInstance;
 import dev.pgworker.crontab.CronAdmin;
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.job.Cancellation;
 import dev.pgworker.job.CleanupPreview;
 import dev.pgworker.job.CleanupResult;
@@ -36,7 +36,7 @@ import dev.pgworker.job.SweepResult;
 /** What the pages change: each change in the name of the user, and with a sentence that says what was done. */
 final class WriteApi {
 
-    private static final Logger log = LoggerFactory.getLogger(WriteApi.class);
+    private static final Logger log = WorkerLog.of(WriteApi.class);
 
     /** A live worker with an older heartbeat would lose its jobs. */
     private static final Duration SHORTEST_THRESHOLD = Duration.ofMinutes(1);
@@ -208,7 +208,7 @@ final class WriteApi {
                 throw mayNotReplace();
             }
             String done = done(job, former, spec);
-            log.info("{}: {} Its task is {}.", visitor.actingName(), done, Visitor.onOneLine(task));
+            log.info("{}: {} Its task is {}.", visitor.actingName(), done, task);
             return new View().put("id", job.id()).put("text", done);
         });
     }
@@ -362,22 +362,22 @@ final class WriteApi {
         switch (what) {
             case "trigger" -> {
                 Job job = admin.trigger(identifier);
-                log.info("{} triggered {}: job {}", visitor.actingName(), Visitor.onOneLine(identifier), job.id());
+                log.info("{} triggered {}: job {}", visitor.actingName(), identifier, job.id());
                 view.put("jobId", job.id()).put("text", "Job " + job.id() + " was added.");
             }
             case "pause" -> {
                 boolean changed = admin.pause(identifier);
-                log.info("{} paused {}", visitor.actingName(), Visitor.onOneLine(identifier));
+                log.info("{} paused {}", visitor.actingName(), identifier);
                 view.put("text", changed ? identifier + " is paused." : identifier + " was paused before.");
             }
             case "resume" -> {
                 boolean changed = admin.resume(identifier);
-                log.info("{} resumed {}", visitor.actingName(), Visitor.onOneLine(identifier));
+                log.info("{} resumed {}", visitor.actingName(), identifier);
                 view.put("text", changed ? identifier + " runs again." : identifier + " was not paused.");
             }
             case "forget" -> {
                 boolean changed = admin.forget(identifier);
-                log.info("{} had {} forgotten", visitor.actingName(), Visitor.onOneLine(identifier));
+                log.info("{} had {} forgotten", visitor.actingName(), identifier);
                 view.put("text", changed ? identifier + " is forgotten." : identifier + " was not known any more.");
             }
             default -> throw new Refusal(404, "There is no such action.");

@@ -8,9 +8,14 @@ import com.tngtech.archunit.core.domain.JavaMethodCall;
 import com.tngtech.archunit.core.importer.ClassFileImporter;
 import com.tngtech.archunit.core.importer.ImportOption;
 import org.junit.jupiter.api.Test;
+import org.slf4j.LoggerFactory;
 
+import dev.pgworker.internal.failure.WorkerLog;
+
+import static com.tngtech.archunit.base.DescribedPredicate.not;
 import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAPackage;
 import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAnyPackage;
+import static com.tngtech.archunit.core.domain.JavaClass.Predicates.type;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.classes;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
 import static org.assertj.core.api.Assertions.assertThat;
@@ -26,8 +31,14 @@ class ArchitectureTest {
     void onlyWhatUsersMayUseIsUsed() {
         noClasses()
                 .should()
-                .dependOnClassesThat(resideInAPackage("dev.pgworker.internal.."))
+                .dependOnClassesThat(resideInAPackage("dev.pgworker.internal..").and(not(type(WorkerLog.class))))
                 .check(production);
+    }
+
+    /** Text of users is in many messages: what logs by itself can be made to write any line. */
+    @Test
+    void nobodyLogsButThroughTheLogInWhichNoLineIsForged() {
+        noClasses().should().dependOnClassesThat(type(LoggerFactory.class)).check(production);
     }
 
     @Test

@@ -9,16 +9,16 @@ import com.zaxxer.hikari.HikariConfig;
 import com.zaxxer.hikari.HikariConfigMXBean;
 import com.zaxxer.hikari.HikariDataSource;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 import org.springframework.boot.jdbc.DataSourceUnwrapper;
 import org.springframework.util.ClassUtils;
 
 import dev.pgworker.Worker;
+import dev.pgworker.internal.failure.WorkerLog;
 
 /** Compares the size of the application's pool with what a worker needs. */
 final class ConnectionPool {
 
-    private static final Logger log = LoggerFactory.getLogger(ConnectionPool.class);
+    private static final Logger log = WorkerLog.of(ConnectionPool.class);
 
     private static final Pattern SEVERAL_SERVERS = Pattern.compile("jdbc:postgresql://[^/?]*,");
 

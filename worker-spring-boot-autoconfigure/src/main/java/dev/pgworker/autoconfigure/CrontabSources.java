@@ -10,19 +10,19 @@ import java.util.function.Predicate;
 import java.util.function.UnaryOperator;
 
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
 import org.springframework.core.io.Resource;
 
 import dev.pgworker.crontab.CronItem;
 import dev.pgworker.crontab.Crontab;
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.schedule.Schedule;
 import dev.pgworker.task.JobHandler;
 
 /** Joins everything in an application that declares recurring jobs: properties, annotated methods and beans. */
 final class CrontabSources {
 
-    private static final Logger log = LoggerFactory.getLogger(CrontabSources.class);
+    private static final Logger log = WorkerLog.of(CrontabSources.class);
 
     private final Crontab.Builder crontab = Crontab.builder();
 

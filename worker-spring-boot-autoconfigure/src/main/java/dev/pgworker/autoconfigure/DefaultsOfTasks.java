@@ -10,7 +10,6 @@ import java.util.stream.IntStream;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 import org.springframework.boot.context.properties.source.ConfigurationPropertyName;
 import org.springframework.boot.context.properties.source.ConfigurationPropertyName.Form;
 import org.springframework.boot.context.properties.source.ConfigurationPropertySources;
@@ -19,6 +18,7 @@ import org.springframework.boot.context.properties.source.IterableConfigurationP
 import org.springframework.core.env.Environment;
 
 import dev.pgworker.autoconfigure.WorkerProperties.TaskDefaults;
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.task.RetryPolicy;
 import dev.pgworker.task.TaskOptions;
@@ -27,7 +27,7 @@ import dev.pgworker.task.TaskRegistration;
 /** What a worker's properties say of single tasks: completes what code leaves open. */
 final class DefaultsOfTasks {
 
-    private static final Logger log = LoggerFactory.getLogger(DefaultsOfTasks.class);
+    private static final Logger log = WorkerLog.of(DefaultsOfTasks.class);
 
     private static final int MOST_NAMED = 20;
 

@@ -11,7 +11,6 @@ import java.util.stream.Stream;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 import org.springframework.aop.framework.autoproxy.AutoProxyUtils;
 import org.springframework.aop.scope.ScopedObject;
 import org.springframework.aop.scope.ScopedProxyUtils;
@@ -22,6 +21,7 @@ import org.springframework.core.annotation.AnnotationUtils;
 import org.springframework.core.type.classreading.SimpleMetadataReaderFactory;
 import org.springframework.util.ClassUtils;
 
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.job.Task;
 import dev.pgworker.task.DeclaredTask;
 import dev.pgworker.task.HandlerDefinitionException;
@@ -36,7 +36,7 @@ import dev.pgworker.task.TaskRegistration;
  */
 final class HandlerBeans {
 
-    private static final Logger log = LoggerFactory.getLogger(HandlerBeans.class);
+    private static final Logger log = WorkerLog.of(HandlerBeans.class);
 
     private final ConfigurableListableBeanFactory beanFactory;
     private boolean searched;

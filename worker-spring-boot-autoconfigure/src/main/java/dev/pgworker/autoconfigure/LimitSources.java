@@ -9,13 +9,13 @@ import java.util.Set;
 import java.util.function.UnaryOperator;
 
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
 import org.springframework.core.MethodIntrospector;
 import org.springframework.core.annotation.AnnotatedElementUtils;
 import org.springframework.resilience.annotation.ConcurrencyLimit;
 import org.springframework.util.ReflectionUtils;
 
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.limit.Limit;
 import dev.pgworker.limit.LimitMethods;
 import dev.pgworker.task.JobHandler;
@@ -23,7 +23,7 @@ import dev.pgworker.task.JobHandler;
 /** Joins everything in an application that declares limits: annotated methods, beans and properties. */
 final class LimitSources {
 
-    private static final Logger log = LoggerFactory.getLogger(LimitSources.class);
+    private static final Logger log = WorkerLog.of(LimitSources.class);
 
     private final LimitMethods methods;
 

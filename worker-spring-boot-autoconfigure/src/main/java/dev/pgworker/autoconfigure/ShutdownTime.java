@@ -3,11 +3,11 @@ package dev.pgworker.autoconfigure;
 import java.time.Duration;
 
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 import org.springframework.boot.context.properties.bind.Binder;
 import org.springframework.core.env.Environment;
 
 import dev.pgworker.WorkerSettings;
+import dev.pgworker.internal.failure.WorkerLog;
 
 /**
  * Compares the time that the worker may take to stop with the time that Spring gives it. When that is over, Spring closes
@@ -15,7 +15,7 @@ import dev.pgworker.WorkerSettings;
  */
 final class ShutdownTime {
 
-    private static final Logger log = LoggerFactory.getLogger(ShutdownTime.class);
+    private static final Logger log = WorkerLog.of(ShutdownTime.class);
 
     private static final String PROPERTY = "spring.lifecycle.timeout-per-shutdown-phase";
     private static final Duration SPRING_DEFAULT = Duration.ofSeconds(30);

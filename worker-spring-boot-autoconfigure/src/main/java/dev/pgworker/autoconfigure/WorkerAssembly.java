@@ -9,17 +9,17 @@ import java.util.stream.Collectors;
 import javax.sql.DataSource;
 
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.core.env.Environment;
 
 import dev.pgworker.Worker;
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.task.TaskRegistration;
 
 /** Has the workers of an application built when all its singletons exist, and looks whether they can run. */
 final class WorkerAssembly {
 
-    private static final Logger log = LoggerFactory.getLogger(WorkerAssembly.class);
+    private static final Logger log = WorkerLog.of(WorkerAssembly.class);
 
     private final ConfigurableListableBeanFactory beans;
     private final WorkerInstances instances;

@@ -7,7 +7,6 @@ import java.util.function.Supplier;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 import org.springframework.beans.factory.SmartInitializingSingleton;
 import org.springframework.boot.availability.AvailabilityChangeEvent;
 import org.springframework.boot.availability.ReadinessState;
@@ -19,6 +18,7 @@ import org.springframework.context.event.ContextClosedEvent;
 
 import dev.pgworker.Worker;
 import dev.pgworker.WorkerStatus;
+import dev.pgworker.internal.failure.WorkerLog;
 
 /**
  * Starts the workers of a name last, when the context is ready, and stops them first.
@@ -34,7 +34,7 @@ final class WorkerLifecycle
                 ApplicationContextAware,
                 ApplicationListener<ContextClosedEvent> {
 
-    private static final Logger log = LoggerFactory.getLogger(WorkerLifecycle.class);
+    private static final Logger log = WorkerLog.of(WorkerLifecycle.class);
 
     /** How long the application waits for the workers of one name together: longer than machines stand still. */
     private static final Duration LONGEST_START = Duration.ofSeconds(10);

@@ -13,11 +13,16 @@ import com.tngtech.archunit.core.importer.ClassFileImporter;
 import com.tngtech.archunit.core.importer.ImportOption;
 import org.jspecify.annotations.NullMarked;
 import org.junit.jupiter.api.Test;
+import org.slf4j.LoggerFactory;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.context.annotation.Bean;
 
+import dev.pgworker.internal.failure.WorkerLog;
+
+import static com.tngtech.archunit.base.DescribedPredicate.not;
 import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAPackage;
 import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideOutsideOfPackage;
+import static com.tngtech.archunit.core.domain.JavaClass.Predicates.type;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.classes;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.methods;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
@@ -48,8 +53,14 @@ class ArchitectureTest {
     void onlyWhatUsersMayUseIsUsed() {
         noClasses()
                 .should()
-                .dependOnClassesThat(resideInAPackage("dev.pgworker.internal.."))
+                .dependOnClassesThat(resideInAPackage("dev.pgworker.internal..").and(not(type(WorkerLog.class))))
                 .check(production);
+    }
+
+    /** Text of users is in many messages: what logs by itself can be made to write any line. */
+    @Test
+    void nobodyLogsButThroughTheLogInWhichNoLineIsForged() {
+        noClasses().should().dependOnClassesThat(type(LoggerFactory.class)).check(production);
     }
 
     /** Machines' clocks differ: what decides about jobs is left to the engine and the database. */

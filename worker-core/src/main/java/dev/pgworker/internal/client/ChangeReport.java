@@ -5,18 +5,18 @@ import java.util.List;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.internal.argument.LogText;
 import dev.pgworker.internal.event.WorkerEvents;
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.jdbc.ClientConnections;
 import dev.pgworker.job.DeadWorker;
 
 /** Tells what has been changed by hand and in whose name, when it is committed: as a line in the log and as an event. */
 final class ChangeReport {
 
-    private static final Logger log = LoggerFactory.getLogger(ChangeReport.class);
+    private static final Logger log = WorkerLog.of(ChangeReport.class);
 
     private static final int MOST_LOGGED = 20;
     private static final int MOST_TOLD = 1_000;

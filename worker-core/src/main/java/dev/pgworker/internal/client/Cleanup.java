@@ -12,11 +12,11 @@ import java.util.function.BiFunction;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 import org.springframework.dao.DataAccessException;
 import org.springframework.jdbc.core.simple.JdbcClient;
 import org.springframework.jdbc.support.SqlArrayValue;
 
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.jdbc.ClientConnections;
 import dev.pgworker.internal.jdbc.OwnTransactions;
 import dev.pgworker.job.CleanupResult;
@@ -46,7 +46,7 @@ final class Cleanup {
     /** Stands for no limit. */
     static final Duration UNTIL_DONE = Duration.ofDays(3_650);
 
-    private static final Logger log = LoggerFactory.getLogger(Cleanup.class);
+    private static final Logger log = WorkerLog.of(Cleanup.class);
 
     private final ClientConnections connections;
     private final WorkerSchema schema;

@@ -8,7 +8,6 @@ import javax.sql.DataSource;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 import org.springframework.jdbc.core.simple.JdbcClient;
 import org.springframework.jdbc.support.SqlArrayValue;
 
@@ -16,6 +15,7 @@ import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.internal.argument.Arguments;
 import dev.pgworker.internal.argument.LogText;
 import dev.pgworker.internal.event.WorkerEvents;
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.jdbc.ClientConnections;
 import dev.pgworker.internal.jdbc.Timestamps;
 import dev.pgworker.internal.store.LimitRow;
@@ -30,7 +30,7 @@ import dev.pgworker.schema.WorkerSchema;
 /** Limits, on the connection of the caller's transaction. */
 public final class JdbcJobLimits implements JobLimits {
 
-    private static final Logger log = LoggerFactory.getLogger(JdbcJobLimits.class);
+    private static final Logger log = WorkerLog.of(JdbcJobLimits.class);
 
     private static final int MAX_NAME = 128;
 

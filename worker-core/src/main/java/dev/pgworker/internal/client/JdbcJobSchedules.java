@@ -13,12 +13,12 @@ import javax.sql.DataSource;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 import org.springframework.jdbc.core.simple.JdbcClient;
 import tools.jackson.databind.node.ObjectNode;
 
 import dev.pgworker.internal.argument.Arguments;
 import dev.pgworker.internal.argument.LogText;
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.jdbc.ClientConnections;
 import dev.pgworker.internal.jdbc.Timestamps;
 import dev.pgworker.internal.store.JobRows;
@@ -38,7 +38,7 @@ import dev.pgworker.task.PayloadCodec;
 /** Recurring jobs of the database, on the connection of the caller's transaction. */
 public final class JdbcJobSchedules implements JobSchedules {
 
-    private static final Logger log = LoggerFactory.getLogger(JdbcJobSchedules.class);
+    private static final Logger log = WorkerLog.of(JdbcJobSchedules.class);
 
     private static final int MAX_NAME = 128;
 

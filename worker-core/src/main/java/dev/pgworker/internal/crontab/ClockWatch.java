@@ -5,12 +5,13 @@ import java.time.Instant;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
+
+import dev.pgworker.internal.failure.WorkerLog;
 
 /** Notices when the database's clock is set back, and says so once each time. Used by one thread. */
 final class ClockWatch {
 
-    private static final Logger log = LoggerFactory.getLogger(ClockWatch.class);
+    private static final Logger log = WorkerLog.of(ClockWatch.class);
 
     /** What a clock that is kept in step, or the next primary's, may go back without being set. */
     static final Duration TOLERANCE = Duration.ofSeconds(5);

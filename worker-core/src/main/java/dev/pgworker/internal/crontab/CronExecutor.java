@@ -13,12 +13,12 @@ import java.util.function.BooleanSupplier;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 import dev.pgworker.crontab.CronItem;
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.internal.event.WorkerEvents;
 import dev.pgworker.internal.failure.ErrorText;
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.store.CrontabStore;
 import dev.pgworker.internal.store.CrontabStore.Adding;
 import dev.pgworker.internal.store.CrontabStore.Execution;
@@ -26,7 +26,7 @@ import dev.pgworker.internal.store.CrontabStore.Execution;
 /** Executes due items: adds their jobs, and tells what became of them. Thread-safe. */
 final class CronExecutor {
 
-    private static final Logger log = LoggerFactory.getLogger(CronExecutor.class);
+    private static final Logger log = WorkerLog.of(CronExecutor.class);
 
     private final String workerId;
     private final CronPlan plan;

@@ -12,13 +12,13 @@ import java.util.stream.Collectors;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 import dev.pgworker.crontab.CronItem;
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.internal.event.WorkerEvents;
 import dev.pgworker.internal.failure.DatabaseFailure;
 import dev.pgworker.internal.failure.Outage;
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.lifecycle.PeriodicService;
 import dev.pgworker.internal.store.CrontabStore;
 import dev.pgworker.internal.store.CrontabStore.Known;
@@ -36,7 +36,7 @@ import dev.pgworker.internal.store.CrontabStore.Known;
  */
 public final class CronScheduler extends PeriodicService {
 
-    private static final Logger log = LoggerFactory.getLogger(CronScheduler.class);
+    private static final Logger log = WorkerLog.of(CronScheduler.class);
 
     /** For how late a minute is still executed, whatever delayed it. */
     static final Duration CATCH_UP = Duration.ofHours(1);

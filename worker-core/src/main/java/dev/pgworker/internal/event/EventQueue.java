@@ -8,9 +8,9 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 import dev.pgworker.event.WorkerEvent;
+import dev.pgworker.internal.failure.WorkerLog;
 
 /**
  * Carries events to listeners on {@code worker-events}, a thread of its own. What waits is bounded in number and size:
@@ -18,7 +18,7 @@ import dev.pgworker.event.WorkerEvent;
  */
 final class EventQueue {
 
-    private static final Logger log = LoggerFactory.getLogger(EventQueue.class);
+    private static final Logger log = WorkerLog.of(EventQueue.class);
 
     /** How many events may wait. */
     static final int ROOM = 20_000;

@@ -4,15 +4,15 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.event.WorkerEventListener;
+import dev.pgworker.internal.failure.WorkerLog;
 
 /** Calls one listener and keeps its failures away from the caller. Logs them, but not so often that it does harm. */
 final class ListenerCall {
 
-    private static final Logger log = LoggerFactory.getLogger(ListenerCall.class);
+    private static final Logger log = WorkerLog.of(ListenerCall.class);
 
     private static final long PAUSE_NANOS = TimeUnit.SECONDS.toNanos(10);
 

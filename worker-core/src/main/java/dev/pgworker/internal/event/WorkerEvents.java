@@ -5,15 +5,15 @@ import java.util.List;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.event.WorkerEventListener;
+import dev.pgworker.internal.failure.WorkerLog;
 
 /** Hands a worker's events to the listeners, in order, and keeps their failures and slowness away from the worker. */
 public final class WorkerEvents {
 
-    private static final Logger log = LoggerFactory.getLogger(WorkerEvents.class);
+    private static final Logger log = WorkerLog.of(WorkerEvents.class);
 
     private final List<ListenerCall> direct;
     private final @Nullable EventQueue queue;

@@ -42,31 +42,55 @@ public final class ErrorText {
     public static Throwable loggable(Throwable error) {
         try {
             Set<Throwable> seen = Collections.newSetFromMap(new IdentityHashMap<>());
-            return isReadable(error, seen) ? error : new UnreadableError(of(error));
+            return isReadable(error, seen, false) ? error : new ErrorAsText(of(error));
         } catch (Throwable e) {
-            return new UnreadableError(Headline.unreadable(error, e));
+            return new ErrorAsText(Headline.unreadable(error, e));
+        }
+    }
+
+    /**
+     * Returns what {@link WorkerLog} shows of an exception: the given one, unless it is not {@link #loggable}, or a line of its text
+     * might be taken for one of the log. Then its text, with all lines but the first indented.
+     */
+    static Throwable inLog(Throwable error) {
+        try {
+            Set<Throwable> seen = Collections.newSetFromMap(new IdentityHashMap<>());
+            if (isReadable(error, seen, true)) {
+                return error;
+            }
+            String text = error instanceof ErrorAsText ? String.valueOf(error.getMessage()) : of(error);
+            return new ErrorAsText(LogText.indented(text));
+        } catch (Throwable e) {
+            return new ErrorAsText(Headline.unreadable(error, e));
         }
     }
 
     /** Returns whether an exception is, with its causes and what it suppresses, unless they are among those that were seen. */
-    private static boolean isReadable(Throwable error, Set<Throwable> seen) {
+    private static boolean isReadable(Throwable error, Set<Throwable> seen, boolean inLog) {
         for (Throwable current = error; current != null && seen.add(current); current = current.getCause()) {
             String message = current.getMessage();
             String localized = current.getLocalizedMessage();
             if (seen.size() > MOST_LOGGED
                     || current.toString() == null
+                    || (inLog && !isIndented(current))
                     || current.getStackTrace() == null
                     || (message != null && message.length() > LIMIT)
                     || (localized != null && localized.length() > LIMIT)) {
                 return false;
             }
             for (Throwable suppressed : current.getSuppressed()) {
-                if (!isReadable(suppressed, seen)) {
+                if (!isReadable(suppressed, seen, inLog)) {
                     return false;
                 }
             }
         }
         return true;
+    }
+
+    private static boolean isIndented(Throwable error) {
+        return LogText.isIndented(error.getMessage())
+                && LogText.isIndented(error.getLocalizedMessage())
+                && LogText.isIndented(error.toString());
     }
 
     /** Replaces what PostgreSQL's text type cannot hold: NUL and lone surrogates. */
@@ -85,11 +109,11 @@ public final class ErrorText {
     }
 
     /** Takes the place of an exception in the log. */
-    private static final class UnreadableError extends RuntimeException {
+    private static final class ErrorAsText extends RuntimeException {
 
         private static final long serialVersionUID = 1L;
 
-        UnreadableError(@Nullable String text) {
+        ErrorAsText(@Nullable String text) {
             super(text, null, false, false);
         }
     }

@@ -5,7 +5,6 @@ import java.time.Duration;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * Logs why a service fails although the database can be used: a cause once, and again after a success or when another has
@@ -14,7 +13,7 @@ import org.slf4j.LoggerFactory;
  */
 public final class Failures {
 
-    private static final Logger log = LoggerFactory.getLogger(Failures.class);
+    private static final Logger log = WorkerLog.of(Failures.class);
 
     private static final long REMINDER_NANOS = Duration.ofMinutes(1).toNanos();
 

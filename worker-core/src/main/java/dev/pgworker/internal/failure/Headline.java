@@ -20,8 +20,8 @@ final class Headline {
         }
     }
 
-    /** Returns the class of an exception that fails when it is asked for more, and how. */
-    static String unreadable(Throwable error, Throwable why) {
+    /** Returns the class of an exception or of something else that fails when it is asked for more, and how. */
+    static String unreadable(Object error, Throwable why) {
         return error.getClass().getName() + " (whose message cannot be read: "
                 + why.getClass().getName() + ")";
     }

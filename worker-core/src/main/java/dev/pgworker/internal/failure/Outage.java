@@ -11,7 +11,6 @@ import java.util.function.Consumer;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * Which of a worker's services cannot use the database, so that an outage is logged once for each of its causes however many
@@ -23,7 +22,7 @@ import org.slf4j.LoggerFactory;
  */
 public final class Outage {
 
-    private static final Logger log = LoggerFactory.getLogger(Outage.class);
+    private static final Logger log = WorkerLog.of(Outage.class);
 
     private static final Duration CALM = Duration.ofSeconds(2);
 

@@ -14,12 +14,13 @@ import org.jspecify.annotations.Nullable;
 import org.postgresql.PGConnection;
 import org.postgresql.PGStatement;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
+
+import dev.pgworker.internal.failure.WorkerLog;
 
 /** Finds out whether a connection pooler, such as PgBouncer, stands before the server, and what it makes of sessions. */
 public final class Pooler {
 
-    private static final Logger log = LoggerFactory.getLogger(Pooler.class);
+    private static final Logger log = WorkerLog.of(Pooler.class);
 
     /** So often in a row two connections that share sessions do not get the same ones by chance. */
     private static final int ROUNDS = 10;

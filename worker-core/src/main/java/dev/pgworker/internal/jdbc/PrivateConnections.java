@@ -9,8 +9,9 @@ import javax.sql.DataSource;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 import org.springframework.jdbc.datasource.AbstractDataSource;
+
+import dev.pgworker.internal.failure.WorkerLog;
 
 /**
  * Connections that do not come from the application's pool, so that nobody waits for one behind handlers. Only where the server
@@ -21,7 +22,7 @@ import org.springframework.jdbc.datasource.AbstractDataSource;
  */
 public final class PrivateConnections extends AbstractDataSource implements AutoCloseable {
 
-    private static final Logger log = LoggerFactory.getLogger(PrivateConnections.class);
+    private static final Logger log = WorkerLog.of(PrivateConnections.class);
 
     private static final int VALID_WITHIN_SECONDS = 3;
 

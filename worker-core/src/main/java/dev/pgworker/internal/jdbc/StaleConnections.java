@@ -16,7 +16,8 @@ import com.zaxxer.hikari.HikariPoolMXBean;
 import org.jspecify.annotations.Nullable;
 import org.postgresql.util.PSQLException;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
+
+import dev.pgworker.internal.failure.WorkerLog;
 
 /**
  * Throws away connections that lead to a server which is no longer the one to talk to. Where one connection of a pool does,
@@ -24,7 +25,7 @@ import org.slf4j.LoggerFactory;
  */
 public final class StaleConnections {
 
-    private static final Logger log = LoggerFactory.getLogger(StaleConnections.class);
+    private static final Logger log = WorkerLog.of(StaleConnections.class);
 
     private static final String READ_ONLY = "25006";
 

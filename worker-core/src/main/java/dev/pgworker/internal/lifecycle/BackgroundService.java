@@ -10,9 +10,9 @@ import java.util.concurrent.locks.ReentrantLock;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 import dev.pgworker.internal.failure.Outage;
+import dev.pgworker.internal.failure.WorkerLog;
 
 /**
  * A thread that repeats one step until it is stopped. The contract that every background thread of a worker keeps:
@@ -27,7 +27,7 @@ import dev.pgworker.internal.failure.Outage;
  */
 public abstract class BackgroundService implements Service {
 
-    private static final Logger log = LoggerFactory.getLogger(BackgroundService.class);
+    private static final Logger log = WorkerLog.of(BackgroundService.class);
 
     /** How long to wait after a failure that could not be noted. */
     private static final long WITHOUT_A_WORD_NANOS = TimeUnit.SECONDS.toNanos(1);

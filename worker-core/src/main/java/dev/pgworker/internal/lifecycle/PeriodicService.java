@@ -11,10 +11,10 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.micrometer.observation.ObservationRegistry;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 import org.springframework.scheduling.TriggerContext;
 
 import dev.pgworker.internal.failure.Outage;
+import dev.pgworker.internal.failure.WorkerLog;
 
 /**
  * Work that is done again and again, with pauses, on a thread that it shares with others: {@link PeriodicTasks} has it done. It
@@ -35,7 +35,7 @@ public abstract class PeriodicService implements Service {
     /** What {@link #work} returns when there is nothing to do before {@link #wake} is called; it is done from time to time all the same. */
     protected static final Duration UNTIL_WOKEN = Duration.ofHours(1);
 
-    private static final Logger log = LoggerFactory.getLogger(PeriodicService.class);
+    private static final Logger log = WorkerLog.of(PeriodicService.class);
 
     /** So long after its time work that has not begun never will: nothing else delays it as long. */
     private static final Duration LATEST = Duration.ofSeconds(30);

@@ -5,7 +5,6 @@ import java.util.concurrent.TimeUnit;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 import dev.pgworker.internal.failure.Backoff;
 import dev.pgworker.internal.failure.DatabaseContact;
@@ -13,6 +12,7 @@ import dev.pgworker.internal.failure.DatabaseFailure;
 import dev.pgworker.internal.failure.ErrorText;
 import dev.pgworker.internal.failure.Failures;
 import dev.pgworker.internal.failure.Outage;
+import dev.pgworker.internal.failure.WorkerLog;
 
 /**
  * What the steps of a service come to: notes an outage, logs other failures, and says how long to wait after each. Used by
@@ -20,7 +20,7 @@ import dev.pgworker.internal.failure.Outage;
  */
 final class StepResults {
 
-    private static final Logger log = LoggerFactory.getLogger(StepResults.class);
+    private static final Logger log = WorkerLog.of(StepResults.class);
 
     /** So many conflicts one after the other are no coincidence. */
     private static final int CONFLICTS_AT_ONCE = 10;

@@ -7,10 +7,11 @@ import io.micrometer.observation.Observation;
 import io.micrometer.observation.ObservationRegistry;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 import org.springframework.scheduling.support.DefaultScheduledTaskObservationConvention;
 import org.springframework.scheduling.support.ScheduledTaskObservationContext;
 import org.springframework.scheduling.support.ScheduledTaskObservationDocumentation;
+
+import dev.pgworker.internal.failure.WorkerLog;
 
 /**
  * One execution of a task, observed as Spring observes those of {@code @Scheduled} methods. Handlers of observations are the
@@ -18,7 +19,7 @@ import org.springframework.scheduling.support.ScheduledTaskObservationDocumentat
  */
 final class WorkObservation {
 
-    private static final Logger log = LoggerFactory.getLogger(WorkObservation.class);
+    private static final Logger log = WorkerLog.of(WorkObservation.class);
 
     private final ScheduledTaskObservationContext context;
     private final Observation observation;

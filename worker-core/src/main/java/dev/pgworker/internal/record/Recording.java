@@ -5,11 +5,11 @@ import java.time.Duration;
 import java.util.Set;
 
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 import dev.pgworker.internal.failure.DatabaseFailure;
 import dev.pgworker.internal.failure.ErrorText;
 import dev.pgworker.internal.failure.Failures;
+import dev.pgworker.internal.failure.WorkerLog;
 
 /**
  * Something that is recorded again and again, in a table of its own. One that cannot be written, because the right to do so is
@@ -17,7 +17,7 @@ import dev.pgworker.internal.failure.Failures;
  */
 abstract class Recording {
 
-    private static final Logger log = LoggerFactory.getLogger(Recording.class);
+    private static final Logger log = WorkerLog.of(Recording.class);
 
     /** A right that is not there, a table, or a function. */
     private static final Set<String> UNFIT = Set.of("42501", "42P01", "42883", "3F000");

@@ -6,10 +6,10 @@ import java.util.List;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 import dev.pgworker.internal.engine.run.RunningAttempts;
 import dev.pgworker.internal.failure.Outage;
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.lifecycle.BackgroundService;
 import dev.pgworker.internal.store.RenewedLocks;
 import dev.pgworker.internal.store.RunningStore;
@@ -23,7 +23,7 @@ public final class WorkRecord extends BackgroundService {
 
     static final String THREAD = "worker-record";
 
-    private static final Logger log = LoggerFactory.getLogger(WorkRecord.class);
+    private static final Logger log = WorkerLog.of(WorkRecord.class);
 
     private static final long LONGEST_PAUSE_NANOS = Duration.ofSeconds(2).toNanos();
 

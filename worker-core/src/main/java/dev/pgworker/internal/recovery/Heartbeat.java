@@ -5,9 +5,9 @@ import java.time.Duration;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 import dev.pgworker.internal.failure.Outage;
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.lifecycle.BackgroundService;
 import dev.pgworker.internal.lifecycle.Lease;
 import dev.pgworker.internal.store.WorkerStore;
@@ -19,7 +19,7 @@ import dev.pgworker.internal.store.WorkerStore;
  */
 public final class Heartbeat extends BackgroundService {
 
-    private static final Logger log = LoggerFactory.getLogger(Heartbeat.class);
+    private static final Logger log = WorkerLog.of(Heartbeat.class);
 
     private final WorkerStore store;
     private final String workerId;

@@ -5,8 +5,8 @@ import java.time.Duration;
 import java.util.concurrent.ThreadLocalRandom;
 
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.store.WorkerStore;
 
 /**
@@ -15,7 +15,7 @@ import dev.pgworker.internal.store.WorkerStore;
  */
 public final class OldLocks {
 
-    private static final Logger log = LoggerFactory.getLogger(OldLocks.class);
+    private static final Logger log = WorkerLog.of(OldLocks.class);
 
     private static final Duration INTERVAL = Duration.ofMinutes(8);
     private static final Duration INTERVAL_SPREAD = Duration.ofMinutes(2);

@@ -5,10 +5,10 @@ import java.time.Duration;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 import dev.pgworker.internal.event.WorkerEvents;
 import dev.pgworker.internal.failure.Outage;
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.lifecycle.Lease;
 import dev.pgworker.internal.lifecycle.PeriodicService;
 import dev.pgworker.internal.store.SweepReport;
@@ -23,7 +23,7 @@ import dev.pgworker.recovery.RecoverySettings;
  */
 public final class Sweep extends PeriodicService {
 
-    private static final Logger log = LoggerFactory.getLogger(Sweep.class);
+    private static final Logger log = WorkerLog.of(Sweep.class);
 
     private static final Duration CALM = Duration.ofSeconds(10);
     private static final Duration RETRY = Duration.ofSeconds(1);

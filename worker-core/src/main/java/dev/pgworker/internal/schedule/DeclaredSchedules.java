@@ -7,10 +7,10 @@ import java.util.List;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 import dev.pgworker.internal.client.JdbcJobSchedules;
 import dev.pgworker.internal.failure.DatabaseFailure;
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.schedule.Schedule;
 
 /**
@@ -19,7 +19,7 @@ import dev.pgworker.schedule.Schedule;
  */
 public final class DeclaredSchedules {
 
-    private static final Logger log = LoggerFactory.getLogger(DeclaredSchedules.class);
+    private static final Logger log = WorkerLog.of(DeclaredSchedules.class);
 
     /** After which those are tried again that somebody was changing. */
     static final Duration RETRY = Duration.ofSeconds(3);

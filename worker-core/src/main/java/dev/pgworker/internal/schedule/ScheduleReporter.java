@@ -9,11 +9,11 @@ import java.util.concurrent.TimeUnit;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.internal.event.WorkerEvents;
 import dev.pgworker.internal.failure.ErrorText;
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.schedule.ScheduleRules.Decision;
 import dev.pgworker.internal.schedule.ScheduleRules.Failed;
 import dev.pgworker.internal.schedule.ScheduleRules.Skipped;
@@ -23,7 +23,7 @@ import dev.pgworker.internal.store.ScheduleStep.NewJob;
 /** Tells listeners all that becomes of schedules, and the log what somebody has to do something about, once. Used by one thread. */
 final class ScheduleReporter {
 
-    private static final Logger log = LoggerFactory.getLogger(ScheduleReporter.class);
+    private static final Logger log = WorkerLog.of(ScheduleReporter.class);
 
     /** Of so many it is remembered that something has been said. */
     private static final int MOST_TOLD = 10_000;

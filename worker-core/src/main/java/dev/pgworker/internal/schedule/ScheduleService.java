@@ -11,11 +11,11 @@ import java.util.function.Supplier;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 import dev.pgworker.internal.event.WorkerEvents;
 import dev.pgworker.internal.failure.DatabaseFailure;
 import dev.pgworker.internal.failure.Outage;
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.lifecycle.Hearing;
 import dev.pgworker.internal.lifecycle.PeriodicService;
 import dev.pgworker.internal.store.ScheduleEnds;
@@ -31,7 +31,7 @@ import dev.pgworker.internal.store.ScheduleStore.Look;
  */
 public final class ScheduleService extends PeriodicService {
 
-    private static final Logger log = LoggerFactory.getLogger(ScheduleService.class);
+    private static final Logger log = WorkerLog.of(ScheduleService.class);
 
     /** Between two looks where there are schedules: those who change one may not be heard. */
     private static final Duration INTERVAL = Duration.ofSeconds(5);

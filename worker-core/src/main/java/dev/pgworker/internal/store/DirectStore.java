@@ -17,9 +17,9 @@ import javax.sql.DataSource;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 import dev.pgworker.internal.failure.DatabaseContact;
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.jdbc.LocalSettings;
 import dev.pgworker.internal.jdbc.PrivateConnections;
 import dev.pgworker.internal.jdbc.SqlArrays;
@@ -30,7 +30,7 @@ import dev.pgworker.internal.jdbc.Timestamps;
 /** The statements of direct batches: jobs are locked, run and deleted in one transaction. Thread-safe. */
 public final class DirectStore {
 
-    private static final Logger log = LoggerFactory.getLogger(DirectStore.class);
+    private static final Logger log = WorkerLog.of(DirectStore.class);
 
     /** How long any statement of a session may take. */
     private static final Duration ANSWER_LIMIT = Duration.ofSeconds(10);

@@ -7,9 +7,8 @@ import java.util.List;
 import java.util.Objects;
 
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
-import dev.pgworker.internal.failure.ErrorText;
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.jdbc.Timestamps;
 import dev.pgworker.job.DeadWorker;
 import dev.pgworker.job.Job;
@@ -19,7 +18,7 @@ import dev.pgworker.task.RecoveryDecision;
 /** Asks the application's handlers what becomes of the jobs of dead workers. */
 record RecoveryHandlers(List<JobRecoveryHandler> handlers) {
 
-    private static final Logger log = LoggerFactory.getLogger(RecoveryHandlers.class);
+    private static final Logger log = WorkerLog.of(RecoveryHandlers.class);
 
     /** How long handlers may take in one sweep, in whose transaction they are asked; then others may sweep. */
     private static final Duration LIMIT = Duration.ofMinutes(1);
@@ -85,7 +84,7 @@ record RecoveryHandlers(List<JobRecoveryHandler> handlers) {
                         "Recovery handler {} failed on {}, which is recovered as usual",
                         handler.getClass().getName(),
                         job,
-                        ErrorText.loggable(e));
+                        e);
                 return RecoveryDecision.useDefault();
             }
         }

@@ -1,16 +1,16 @@
 package dev.pgworker.internal.store;
 
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 import dev.pgworker.event.RecoveryOutcome;
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.internal.event.WorkerEvents;
+import dev.pgworker.internal.failure.WorkerLog;
 
 /** Tells what a sweep has done, in the log and as events, alike whoever has swept. */
 public final class SweepReport {
 
-    private static final Logger log = LoggerFactory.getLogger(SweepReport.class);
+    private static final Logger log = WorkerLog.of(SweepReport.class);
 
     private SweepReport() {}
 

@@ -19,9 +19,9 @@ import javax.sql.DataSource;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 import dev.pgworker.event.RecoveryOutcome;
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.jdbc.Connections;
 import dev.pgworker.internal.jdbc.SqlArrays;
 import dev.pgworker.internal.jdbc.Timestamps;
@@ -43,7 +43,7 @@ import dev.pgworker.task.RecoveryDecision;
  */
 public final class SweepStore {
 
-    private static final Logger log = LoggerFactory.getLogger(SweepStore.class);
+    private static final Logger log = WorkerLog.of(SweepStore.class);
 
     /** How long this process waits for one statement of a sweep, which may read all jobs. */
     private static final Duration ANSWER_LIMIT = Duration.ofMinutes(1);

@@ -6,11 +6,11 @@ import java.util.Set;
 import java.util.function.BooleanSupplier;
 
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 import dev.pgworker.internal.engine.queue.InFlight;
 import dev.pgworker.internal.failure.DatabaseFailure;
 import dev.pgworker.internal.failure.Outage;
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.lifecycle.BackgroundService;
 import dev.pgworker.internal.store.CancelStore;
 import dev.pgworker.internal.store.Claim;
@@ -22,7 +22,7 @@ import dev.pgworker.internal.store.Claim;
  */
 public final class CancelWatch extends BackgroundService {
 
-    private static final Logger log = LoggerFactory.getLogger(CancelWatch.class);
+    private static final Logger log = WorkerLog.of(CancelWatch.class);
 
     private static final long PAUSE_NANOS = Duration.ofSeconds(1).toNanos();
 

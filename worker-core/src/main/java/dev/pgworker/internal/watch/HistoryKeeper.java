@@ -5,12 +5,12 @@ import java.time.Duration;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 import dev.pgworker.history.HistoryLosses;
 import dev.pgworker.history.HistorySettings;
 import dev.pgworker.internal.failure.DatabaseFailure;
 import dev.pgworker.internal.failure.Outage;
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.lifecycle.PeriodicService;
 import dev.pgworker.internal.store.HistoryStore;
 import dev.pgworker.internal.store.KeptHistory;
@@ -21,7 +21,7 @@ import dev.pgworker.internal.store.KeptHistory;
  */
 public final class HistoryKeeper extends PeriodicService {
 
-    private static final Logger log = LoggerFactory.getLogger(HistoryKeeper.class);
+    private static final Logger log = WorkerLog.of(HistoryKeeper.class);
 
     /** Between two looks while a history is kept: how long entries may be kept too long, or be too many. */
     private static final Duration INTERVAL = Duration.ofSeconds(20);

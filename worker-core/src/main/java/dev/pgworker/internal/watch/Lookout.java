@@ -9,9 +9,9 @@ import java.util.Set;
 import java.util.function.BooleanSupplier;
 
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 import dev.pgworker.internal.failure.DatabaseFailure;
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.jdbc.NetworkTimeout;
 import dev.pgworker.internal.lifecycle.Hearing;
 import dev.pgworker.internal.store.LookoutStore;
@@ -25,7 +25,7 @@ import dev.pgworker.internal.store.LookoutStore.Subject;
  */
 public final class Lookout implements NotificationListener.Check {
 
-    private static final Logger log = LoggerFactory.getLogger(Lookout.class);
+    private static final Logger log = WorkerLog.of(Lookout.class);
 
     /** Meanwhile nothing is heard on the connection. */
     private static final Duration ANSWER_LIMIT = Duration.ofSeconds(3);

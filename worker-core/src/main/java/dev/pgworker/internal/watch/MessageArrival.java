@@ -20,8 +20,8 @@ import org.postgresql.PGNotification;
 import org.postgresql.core.BaseConnection;
 import org.postgresql.ds.PGSimpleDataSource;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.jdbc.SqlWork;
 
 /**
@@ -36,7 +36,7 @@ import dev.pgworker.internal.jdbc.SqlWork;
  */
 public final class MessageArrival extends SocketFactory {
 
-    private static final Logger log = LoggerFactory.getLogger(MessageArrival.class);
+    private static final Logger log = WorkerLog.of(MessageArrival.class);
 
     /** The timeout with which the driver looks whether another message follows, and does nothing else. */
     private static final int LOOK_MILLIS = 1;

@@ -5,11 +5,11 @@ import java.time.Duration;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.internal.event.WorkerEvents;
 import dev.pgworker.internal.failure.Outage;
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.lifecycle.PeriodicService;
 import dev.pgworker.internal.store.MigrationStore;
 
@@ -21,7 +21,7 @@ import dev.pgworker.internal.store.MigrationStore;
  */
 public final class MigrationWatch extends PeriodicService {
 
-    private static final Logger log = LoggerFactory.getLogger(MigrationWatch.class);
+    private static final Logger log = WorkerLog.of(MigrationWatch.class);
 
     private static final Duration USUAL_INTERVAL = Duration.ofSeconds(1);
 

@@ -13,13 +13,13 @@ import org.jspecify.annotations.Nullable;
 import org.postgresql.PGConnection;
 import org.postgresql.PGNotification;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.internal.argument.LogText;
 import dev.pgworker.internal.engine.WorkerContext;
 import dev.pgworker.internal.engine.floor.JobAnnouncements;
 import dev.pgworker.internal.failure.DatabaseContact;
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.jdbc.Pooler;
 import dev.pgworker.internal.lifecycle.BackgroundService;
 import dev.pgworker.internal.lifecycle.Started;
@@ -31,7 +31,7 @@ import dev.pgworker.internal.watch.MessageArrival.Reception;
  */
 public final class NotificationListener extends BackgroundService {
 
-    private static final Logger log = LoggerFactory.getLogger(NotificationListener.class);
+    private static final Logger log = WorkerLog.of(NotificationListener.class);
 
     private static final String JOBS_INSERT = "jobs:insert";
 

@@ -13,7 +13,6 @@ import java.util.function.Supplier;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.internal.argument.LogText;
@@ -21,6 +20,7 @@ import dev.pgworker.internal.engine.HeldBack;
 import dev.pgworker.internal.engine.WorkerContext;
 import dev.pgworker.internal.failure.DatabaseFailure;
 import dev.pgworker.internal.failure.Obstacle;
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.lifecycle.Hearing;
 import dev.pgworker.internal.lifecycle.PeriodicService;
 import dev.pgworker.internal.store.PauseStore;
@@ -34,7 +34,7 @@ import dev.pgworker.job.PauseTarget.Kind;
  */
 public final class PauseWatch extends PeriodicService {
 
-    private static final Logger log = LoggerFactory.getLogger(PauseWatch.class);
+    private static final Logger log = WorkerLog.of(PauseWatch.class);
 
     /** Between two looks while announcements are heard. */
     private static final Duration INTERVAL = Duration.ofSeconds(2);

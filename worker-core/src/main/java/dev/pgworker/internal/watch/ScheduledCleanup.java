@@ -7,12 +7,12 @@ import java.time.ZonedDateTime;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 import org.springframework.scheduling.support.CronExpression;
 
 import dev.pgworker.internal.failure.DatabaseFailure;
 import dev.pgworker.internal.failure.ErrorText;
 import dev.pgworker.internal.failure.Outage;
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.lifecycle.PeriodicService;
 import dev.pgworker.internal.store.CleanupStore;
 import dev.pgworker.job.CleanupResult;
@@ -27,7 +27,7 @@ public final class ScheduledCleanup extends PeriodicService {
     /** In whose name it is done. */
     public static final String USER = "worker.cleanup";
 
-    private static final Logger log = LoggerFactory.getLogger(ScheduledCleanup.class);
+    private static final Logger log = WorkerLog.of(ScheduledCleanup.class);
 
     /** After which the time is asked for in any case, so that a jump of the clock is noticed. */
     private static final Duration LONGEST_WAIT = Duration.ofMinutes(10);

@@ -6,9 +6,9 @@ import java.util.function.LongSupplier;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 import dev.pgworker.internal.failure.Outage;
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.lifecycle.PeriodicService;
 import dev.pgworker.internal.store.JobTableStore;
 import dev.pgworker.internal.store.JobTableStore.Snapshot;
@@ -19,7 +19,7 @@ import dev.pgworker.internal.store.JobTableStore.Snapshot;
  */
 public final class SnapshotWatch extends PeriodicService {
 
-    private static final Logger log = LoggerFactory.getLogger(SnapshotWatch.class);
+    private static final Logger log = WorkerLog.of(SnapshotWatch.class);
 
     private static final Duration INTERVAL = Duration.ofSeconds(10);
 

@@ -11,10 +11,10 @@ import java.util.stream.Collectors;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 import dev.pgworker.internal.failure.DatabaseFailure;
 import dev.pgworker.internal.failure.Outage;
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.lifecycle.PeriodicService;
 import dev.pgworker.internal.store.UnservedStore;
 
@@ -24,7 +24,7 @@ import dev.pgworker.internal.store.UnservedStore;
  */
 public final class UnservedTasks extends PeriodicService {
 
-    private static final Logger log = LoggerFactory.getLogger(UnservedTasks.class);
+    private static final Logger log = WorkerLog.of(UnservedTasks.class);
 
     /** Where a worker does not tell what it serves, jobs have to wait so many times as long. */
     private static final int PATIENCE_WITH_THE_SILENT = 10;

@@ -5,10 +5,10 @@ import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 import dev.pgworker.internal.engine.queue.InFlight;
 import dev.pgworker.internal.failure.Outage;
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.lifecycle.PeriodicService;
 import dev.pgworker.internal.store.JobTableStore;
 
@@ -21,7 +21,7 @@ import dev.pgworker.internal.store.JobTableStore;
  */
 public final class Vacuum extends PeriodicService {
 
-    private static final Logger log = LoggerFactory.getLogger(Vacuum.class);
+    private static final Logger log = WorkerLog.of(Vacuum.class);
 
     /** The SQLSTATE of a statement that was cancelled, by its client, an operator or a limit. */
     private static final String CANCELLED = "57014";

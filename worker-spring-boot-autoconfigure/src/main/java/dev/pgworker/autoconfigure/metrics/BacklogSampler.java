@@ -11,7 +11,6 @@ import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.TimeGauge;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 import org.springframework.context.SmartLifecycle;
 import org.springframework.scheduling.concurrent.ThreadPoolTaskScheduler;
 import org.springframework.scheduling.config.ScheduledTask;
@@ -20,6 +19,7 @@ import org.springframework.scheduling.config.ScheduledTaskRegistrar;
 
 import dev.pgworker.autoconfigure.WorkerInstance;
 import dev.pgworker.autoconfigure.WorkerInstances;
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobBacklog;
 
@@ -29,7 +29,7 @@ import dev.pgworker.job.JobBacklog;
  */
 final class BacklogSampler implements SmartLifecycle, ScheduledTaskHolder {
 
-    private static final Logger log = LoggerFactory.getLogger(BacklogSampler.class);
+    private static final Logger log = WorkerLog.of(BacklogSampler.class);
 
     private final List<Sampled> sampled;
     private final Duration interval;

@@ -7,15 +7,15 @@ import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.MultiGauge;
 import io.micrometer.core.instrument.Tags;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.limit.JobLimits;
 import dev.pgworker.limit.LimitTotals;
 
 /** Shows how much of each limit of one worker's schema is used. Used by the sampler's thread. */
 final class LimitGauges {
 
-    private static final Logger log = LoggerFactory.getLogger(LimitGauges.class);
+    private static final Logger log = WorkerLog.of(LimitGauges.class);
 
     /** With more limits than that, the others have no gauges. */
     private static final int MOST = 200;

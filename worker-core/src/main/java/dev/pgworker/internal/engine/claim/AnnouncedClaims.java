@@ -7,12 +7,12 @@ import java.util.List;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.internal.engine.WorkerContext;
 import dev.pgworker.internal.engine.queue.LocalQueue;
 import dev.pgworker.internal.engine.run.JobExecutor;
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.store.ClaimRequest;
 import dev.pgworker.internal.store.ClaimStore;
 import dev.pgworker.internal.store.Claimed;
@@ -29,7 +29,7 @@ import dev.pgworker.internal.store.TaskIds;
  */
 public final class AnnouncedClaims {
 
-    private static final Logger log = LoggerFactory.getLogger(AnnouncedClaims.class);
+    private static final Logger log = WorkerLog.of(AnnouncedClaims.class);
 
     /** After so many, claims that look for jobs are to learn where to begin. */
     private static final int MOST_IN_A_ROW = 500;

@@ -12,7 +12,6 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.internal.engine.WorkerContext;
@@ -21,6 +20,7 @@ import dev.pgworker.internal.engine.queue.LocalQueue;
 import dev.pgworker.internal.engine.run.Ownership;
 import dev.pgworker.internal.failure.Backoff;
 import dev.pgworker.internal.failure.ErrorText;
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.lifecycle.BackgroundService;
 import dev.pgworker.internal.lifecycle.Started;
 import dev.pgworker.internal.lifecycle.WorkSignal;
@@ -34,7 +34,7 @@ import dev.pgworker.internal.store.Look;
  */
 public final class ClaimLoop extends BackgroundService implements WorkSignal.Receiver {
 
-    private static final Logger log = LoggerFactory.getLogger(ClaimLoop.class);
+    private static final Logger log = WorkerLog.of(ClaimLoop.class);
 
     /** At every so many polls the ids of the tasks are looked up again. */
     private static final int POLLS_PER_TASKS = 5;

@@ -10,7 +10,6 @@ import org.jspecify.annotations.Nullable;
 import org.postgresql.util.PSQLException;
 import org.postgresql.util.ServerErrorMessage;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.internal.engine.WorkerContext;
@@ -18,6 +17,7 @@ import dev.pgworker.internal.engine.floor.Floors;
 import dev.pgworker.internal.engine.queue.LocalQueue;
 import dev.pgworker.internal.engine.run.JobExecutor;
 import dev.pgworker.internal.failure.DatabaseFailure;
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.store.ClaimRequest;
 import dev.pgworker.internal.store.ClaimStore;
 import dev.pgworker.internal.store.ClaimStore.First;
@@ -33,7 +33,7 @@ import dev.pgworker.internal.store.Look;
  */
 public final class Claims {
 
-    private static final Logger log = LoggerFactory.getLogger(Claims.class);
+    private static final Logger log = WorkerLog.of(Claims.class);
 
     /** How long the database may take for a look at all jobs. */
     private static final Duration LOOK_LIMIT = Duration.ofMinutes(1);

@@ -14,10 +14,10 @@ import java.util.concurrent.TimeoutException;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 import dev.pgworker.internal.argument.Arguments;
 import dev.pgworker.internal.failure.ErrorText;
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.task.ForbiddenFlags;
 
 /**
@@ -26,7 +26,7 @@ import dev.pgworker.task.ForbiddenFlags;
  */
 public final class CurrentFlags {
 
-    private static final Logger log = LoggerFactory.getLogger(CurrentFlags.class);
+    private static final Logger log = WorkerLog.of(CurrentFlags.class);
 
     private static final Duration PATIENCE = Duration.ofSeconds(5);
     private static final Duration SOON = Duration.ofMillis(50);

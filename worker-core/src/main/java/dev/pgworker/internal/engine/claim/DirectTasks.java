@@ -6,9 +6,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
-import dev.pgworker.internal.failure.ErrorText;
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.lifecycle.WorkSignal;
 import dev.pgworker.internal.store.TaskIds;
 
@@ -18,7 +17,7 @@ import dev.pgworker.internal.store.TaskIds;
  */
 public final class DirectTasks {
 
-    private static final Logger log = LoggerFactory.getLogger(DirectTasks.class);
+    private static final Logger log = WorkerLog.of(DirectTasks.class);
 
     /** One chain lets its server or its process wait; with more than two each has half a core at best. */
     public static final int CHAINS = 2;
@@ -60,7 +59,7 @@ public final class DirectTasks {
                 "A direct batch failed; for {} s the jobs of {} are run like those of other tasks",
                 SUSPENSION.toSeconds(),
                 identifiers,
-                ErrorText.loggable(reason));
+                reason);
         signal.tasksMayHaveChanged();
     }
 

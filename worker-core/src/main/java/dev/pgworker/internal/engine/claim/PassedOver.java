@@ -9,9 +9,9 @@ import org.jspecify.annotations.Nullable;
 import org.postgresql.util.PSQLException;
 import org.postgresql.util.ServerErrorMessage;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 import dev.pgworker.internal.failure.ErrorText;
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.store.ClaimStore.First;
 
 /**
@@ -23,7 +23,7 @@ import dev.pgworker.internal.store.ClaimStore.First;
  */
 final class PassedOver {
 
-    private static final Logger log = LoggerFactory.getLogger(PassedOver.class);
+    private static final Logger log = WorkerLog.of(PassedOver.class);
 
     private static final int MOST = 1_000;
 
@@ -139,7 +139,7 @@ final class PassedOver {
                             + " cause, or the job",
                     job.jobId(),
                     job.task(),
-                    ErrorText.loggable(why));
+                    why);
         } else if (logged == MOST_LOGGED + 1) {
             log.warn("More jobs cannot be claimed; they are logged at level debug");
         } else {

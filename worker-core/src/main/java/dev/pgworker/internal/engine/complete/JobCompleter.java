@@ -17,7 +17,6 @@ import java.util.stream.Collectors;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 import dev.pgworker.internal.engine.WorkerContext;
 import dev.pgworker.internal.engine.claim.ClaimTracker;
@@ -31,6 +30,7 @@ import dev.pgworker.internal.engine.run.OutcomeInbox;
 import dev.pgworker.internal.failure.Backoff;
 import dev.pgworker.internal.failure.DatabaseFailure;
 import dev.pgworker.internal.failure.ErrorText;
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.lifecycle.BackgroundService;
 import dev.pgworker.internal.store.Claim;
 import dev.pgworker.internal.store.HeldClaim;
@@ -52,7 +52,7 @@ import dev.pgworker.job.Job;
  */
 public final class JobCompleter extends BackgroundService {
 
-    private static final Logger log = LoggerFactory.getLogger(JobCompleter.class);
+    private static final Logger log = WorkerLog.of(JobCompleter.class);
 
     private static final int LARGEST_GROUP = 500;
 
@@ -244,7 +244,7 @@ public final class JobCompleter extends BackgroundService {
                     () -> log.warn(
                             "The outcome of {} cannot be written, unlike those of other jobs; retrying",
                             ending.job(),
-                            ErrorText.loggable(e)));
+                            e));
         }
         ending.waitUntil = System.nanoTime() + ending.backoff.next().toNanos();
     }
@@ -282,7 +282,7 @@ public final class JobCompleter extends BackgroundService {
                         () -> log.error(
                                 "The outcome of {} cannot be written; the job counts as failed",
                                 ending.job(),
-                                ErrorText.loggable(refusal)));
+                                refusal));
             }
             return true;
         }
@@ -302,7 +302,7 @@ public final class JobCompleter extends BackgroundService {
                                 + " it can be released, and then runs again. A trigger or a constraint on the job tables"
                                 + " may be the cause; remove it, or the job",
                         ending.job(),
-                        ErrorText.loggable(refusal)));
+                        refusal));
         forget(List.of(ending));
         toFree.expect();
         toFree.add(inFlight.settled(List.of(ending.job())));

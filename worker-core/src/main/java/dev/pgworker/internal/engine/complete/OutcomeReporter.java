@@ -6,7 +6,6 @@ import java.util.function.Supplier;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 import org.slf4j.event.Level;
 
 import dev.pgworker.event.WorkerEvent;
@@ -15,13 +14,14 @@ import dev.pgworker.internal.engine.run.EncodedOutcome;
 import dev.pgworker.internal.engine.run.JobMdc;
 import dev.pgworker.internal.engine.run.JobOutcome;
 import dev.pgworker.internal.engine.run.JobTrace;
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.store.WriteResult;
 import dev.pgworker.job.Job;
 
 /** Logs and publishes what the database has made of outcomes. Owned by {@code worker-complete}. */
 final class OutcomeReporter {
 
-    private static final Logger log = LoggerFactory.getLogger(OutcomeReporter.class);
+    private static final Logger log = WorkerLog.of(OutcomeReporter.class);
 
     private static final Set<WriteResult> NOT_WRITTEN =
             EnumSet.of(WriteResult.BUSY, WriteResult.LOST, WriteResult.GONE);

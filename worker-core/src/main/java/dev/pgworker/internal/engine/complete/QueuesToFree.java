@@ -11,8 +11,8 @@ import java.util.concurrent.TimeUnit;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.lifecycle.WorkSignal;
 import dev.pgworker.internal.store.HeldQueue;
 import dev.pgworker.internal.store.OutcomeStore;
@@ -23,7 +23,7 @@ import dev.pgworker.internal.store.OutcomeStore;
  */
 final class QueuesToFree {
 
-    private static final Logger log = LoggerFactory.getLogger(QueuesToFree.class);
+    private static final Logger log = WorkerLog.of(QueuesToFree.class);
 
     /** How long to wait before those are tried again that could not be freed. */
     static final Duration PAUSE = Duration.ofMillis(320);

@@ -14,7 +14,6 @@ import java.util.concurrent.atomic.AtomicLong;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.internal.engine.WorkerContext;
@@ -23,6 +22,7 @@ import dev.pgworker.internal.engine.queue.InFlight;
 import dev.pgworker.internal.engine.queue.LocalQueue;
 import dev.pgworker.internal.engine.run.JobExecutor;
 import dev.pgworker.internal.failure.DatabaseFailure;
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.lifecycle.PeriodicService;
 import dev.pgworker.internal.lifecycle.WorkSignal;
 import dev.pgworker.internal.store.Claim;
@@ -53,7 +53,7 @@ import dev.pgworker.job.Job;
  */
 public final class Reconciler extends PeriodicService implements WorkSignal.Receiver {
 
-    private static final Logger log = LoggerFactory.getLogger(Reconciler.class);
+    private static final Logger log = WorkerLog.of(Reconciler.class);
 
     private static final Duration TICK = Duration.ofSeconds(1);
 

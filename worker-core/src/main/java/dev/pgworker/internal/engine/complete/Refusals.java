@@ -5,9 +5,9 @@ import java.time.Duration;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 import dev.pgworker.internal.failure.DatabaseFailure;
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.store.OutcomeStore;
 
 /**
@@ -16,7 +16,7 @@ import dev.pgworker.internal.store.OutcomeStore;
  */
 final class Refusals {
 
-    private static final Logger log = LoggerFactory.getLogger(Refusals.class);
+    private static final Logger log = WorkerLog.of(Refusals.class);
 
     /** How often an outcome is written before it is put away where something else may be to blame, a right for instance. */
     private static final int SCHEMA_TRIES = 6;

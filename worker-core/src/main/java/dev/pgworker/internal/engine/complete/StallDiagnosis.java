@@ -6,19 +6,19 @@ import java.time.Duration;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 import dev.pgworker.internal.engine.claim.ClaimLoop;
 import dev.pgworker.internal.engine.claim.Claims;
 import dev.pgworker.internal.engine.queue.LocalQueue;
 import dev.pgworker.internal.engine.run.Ownership;
 import dev.pgworker.internal.failure.ErrorText;
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.store.ClaimStore;
 
 /** Finds out from time to time why no job starts although a handler is free. Owned by {@code worker-reconcile}. */
 public final class StallDiagnosis {
 
-    private static final Logger log = LoggerFactory.getLogger(StallDiagnosis.class);
+    private static final Logger log = WorkerLog.of(StallDiagnosis.class);
 
     /** How often to find out. */
     private static final Duration INTERVAL = Duration.ofSeconds(15);

@@ -12,11 +12,11 @@ import java.util.function.BooleanSupplier;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.internal.engine.run.EncodedOutcome;
 import dev.pgworker.internal.engine.run.JobOutcome;
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.store.ClaimedJob;
 import dev.pgworker.internal.store.DirectStore;
 import dev.pgworker.internal.store.RunRecord;
@@ -31,7 +31,7 @@ import dev.pgworker.job.Job;
  */
 final class DirectBatch {
 
-    private static final Logger log = LoggerFactory.getLogger(DirectBatch.class);
+    private static final Logger log = WorkerLog.of(DirectBatch.class);
 
     /** A transaction that is open for longer leaves the others what finished jobs have left. */
     private static final long BATCH_NANOS = Duration.ofMillis(50).toNanos();

@@ -14,10 +14,9 @@ import java.util.concurrent.atomic.AtomicLong;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 import dev.pgworker.internal.engine.queue.LocalQueue;
-import dev.pgworker.internal.failure.ErrorText;
+import dev.pgworker.internal.failure.WorkerLog;
 
 /**
  * Hands the runners of a local queue to what runs the handlers: threads of the worker's own, or an executor of the application's,
@@ -25,7 +24,7 @@ import dev.pgworker.internal.failure.ErrorText;
  */
 public final class HandlerThreads {
 
-    private static final Logger log = LoggerFactory.getLogger(HandlerThreads.class);
+    private static final Logger log = WorkerLog.of(HandlerThreads.class);
 
     private static final Duration TELL_PAUSE = Duration.ofSeconds(10);
 
@@ -139,7 +138,7 @@ public final class HandlerThreads {
         long time = System.nanoTime();
         long again = tellAgainAt.get();
         if (time - again >= 0 && tellAgainAt.compareAndSet(again, time + TELL_PAUSE.toNanos())) {
-            log.error(what, error == null ? null : ErrorText.loggable(error));
+            log.error(what, error);
         }
     }
 

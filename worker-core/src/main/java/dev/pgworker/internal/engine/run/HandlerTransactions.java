@@ -7,14 +7,13 @@ import javax.sql.DataSource;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 import org.springframework.jdbc.datasource.DataSourceUtils;
 import org.springframework.transaction.PlatformTransactionManager;
 import org.springframework.transaction.TransactionStatus;
 import org.springframework.transaction.support.DefaultTransactionDefinition;
 
 import dev.pgworker.internal.failure.DatabaseFailure;
-import dev.pgworker.internal.failure.ErrorText;
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.store.Claim;
 import dev.pgworker.internal.store.HeldClaim;
 import dev.pgworker.internal.store.OutcomeStore;
@@ -28,7 +27,7 @@ import dev.pgworker.job.Job;
  */
 public final class HandlerTransactions {
 
-    private static final Logger log = LoggerFactory.getLogger(HandlerTransactions.class);
+    private static final Logger log = WorkerLog.of(HandlerTransactions.class);
 
     private final PlatformTransactionManager transactionManager;
     private final DataSource dataSource;
@@ -168,7 +167,7 @@ public final class HandlerTransactions {
             log.warn(
                     "{} has succeeded and its transaction is committed, but a callback after the commit failed",
                     job,
-                    ErrorText.loggable(e));
+                    e);
         }
     }
 

@@ -13,13 +13,13 @@ import java.util.function.Predicate;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 import dev.pgworker.internal.engine.WorkerContext;
 import dev.pgworker.internal.engine.queue.LocalQueue;
 import dev.pgworker.internal.engine.queue.RunnerSlots.Runner;
 import dev.pgworker.internal.failure.DatabaseFailure;
 import dev.pgworker.internal.failure.ErrorText;
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.store.Claim;
 import dev.pgworker.internal.store.Claimed;
 import dev.pgworker.internal.store.Claimed.Unreadable;
@@ -32,7 +32,7 @@ import dev.pgworker.job.Job;
  */
 public final class JobExecutor {
 
-    private static final Logger log = LoggerFactory.getLogger(JobExecutor.class);
+    private static final Logger log = WorkerLog.of(JobExecutor.class);
 
     /** How long the handler executor may take to begin a task before the task is taken for lost. */
     private static final Duration LONGEST_HAND_OVER = Duration.ofSeconds(10);

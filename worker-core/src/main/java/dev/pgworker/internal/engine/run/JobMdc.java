@@ -2,6 +2,7 @@ package dev.pgworker.internal.engine.run;
 
 import org.slf4j.MDC;
 
+import dev.pgworker.internal.failure.LogText;
 import dev.pgworker.job.Job;
 
 /** Says in the logging context of the calling thread which job is meant. */
@@ -17,12 +18,12 @@ public final class JobMdc {
 
     public static void put(Job job, String workerId) {
         MDC.put(ID, Long.toString(job.id()));
-        MDC.put(TASK, job.taskIdentifier());
+        MDC.put(TASK, LogText.of(job.taskIdentifier()));
         MDC.put(ATTEMPT, Integer.toString(job.attempts()));
         if (job.queueName() != null) {
-            MDC.put(QUEUE, job.queueName());
+            MDC.put(QUEUE, LogText.of(job.queueName()));
         }
-        MDC.put(WORKER, workerId);
+        MDC.put(WORKER, LogText.of(workerId));
     }
 
     public static void clear() {

@@ -7,12 +7,12 @@ import java.util.concurrent.Future;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.internal.argument.Arguments;
 import dev.pgworker.internal.engine.WorkerContext;
 import dev.pgworker.internal.failure.ErrorText;
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.store.RetryTime;
 import dev.pgworker.job.Job;
 import dev.pgworker.task.BatchResult;
@@ -39,7 +39,7 @@ import dev.pgworker.task.TaskRegistration;
  */
 final class JobPipeline {
 
-    private static final Logger log = LoggerFactory.getLogger(JobPipeline.class);
+    private static final Logger log = WorkerLog.of(JobPipeline.class);
 
     private static final Duration LONGEST_WAIT = Duration.ofDays(36_500);
 
@@ -265,10 +265,7 @@ final class JobPipeline {
             Duration delay = policy.delay(job, error);
             return RetryTime.in(delay.isNegative() ? Duration.ZERO : delay);
         } catch (Throwable e) {
-            log.error(
-                    "The retry policy of task {} failed; the usual back-off is used",
-                    job.taskIdentifier(),
-                    ErrorText.loggable(e));
+            log.error("The retry policy of task {} failed; the usual back-off is used", job.taskIdentifier(), e);
             return null;
         }
     }

@@ -4,8 +4,8 @@ import java.sql.SQLException;
 import java.util.function.BooleanSupplier;
 
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.lifecycle.Lease;
 import dev.pgworker.internal.store.Claim;
 import dev.pgworker.internal.store.HoldingStore;
@@ -15,7 +15,7 @@ import dev.pgworker.job.Job;
 /** Whether a worker may still work on what it has claimed. Thread-safe. */
 public final class Ownership {
 
-    private static final Logger log = LoggerFactory.getLogger(Ownership.class);
+    private static final Logger log = WorkerLog.of(Ownership.class);
 
     private final Lease lease;
     private final HoldingStore store;

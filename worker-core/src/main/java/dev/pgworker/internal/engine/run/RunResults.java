@@ -5,16 +5,16 @@ import java.util.concurrent.ConcurrentHashMap;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 import dev.pgworker.internal.argument.AsciiJson;
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.store.KeptHistory;
 import dev.pgworker.task.PayloadCodec;
 
 /** Encodes the results of runs, while a history is kept that has a use for them. Thread-safe. */
 public final class RunResults {
 
-    private static final Logger log = LoggerFactory.getLogger(RunResults.class);
+    private static final Logger log = WorkerLog.of(RunResults.class);
 
     private final KeptHistory history;
     private final PayloadCodec codec;
