@@ -167,14 +167,22 @@ public final class JobCompleter extends BackgroundService {
             }
         }
         // Those whose rows somebody holds, or that alone are refused, keep nobody out.
-        int room = LARGEST_GROUP
-                - (int) group.values().stream()
-                        .filter(ending -> !ending.busy && ending.backoff == null)
-                        .count();
-        if (room > 0) {
-            List<EncodedOutcome> drained = new ArrayList<>();
-            inbox.drainTo(drained, room);
-            drained.forEach(next -> add(new Ending(next)));
+        int count = 0;
+        long size = 0;
+        for (Ending ending : group.values()) {
+            if (!ending.busy && ending.backoff == null) {
+                count++;
+                size += ending.ended.size();
+            }
+        }
+        while (count < LARGEST_GROUP && size < OutcomeInbox.ROOM_TOGETHER) {
+            EncodedOutcome next = inbox.poll();
+            if (next == null) {
+                return;
+            }
+            add(new Ending(next));
+            count++;
+            size += next.size();
         }
     }
 

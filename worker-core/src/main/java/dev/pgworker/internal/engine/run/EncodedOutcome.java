@@ -44,6 +44,13 @@ public record EncodedOutcome(
         return new EncodedOutcome(job, outcome, release, error, trace, null);
     }
 
+    /** Returns how much memory its longest texts take, about. */
+    public int size() {
+        String result = run == null ? null : run.result();
+        String payload = release == null ? null : release.payload();
+        return (result == null ? 0 : result.length()) + (payload == null ? 0 : payload.length());
+    }
+
     public Claim claim() {
         return Claim.of(job);
     }

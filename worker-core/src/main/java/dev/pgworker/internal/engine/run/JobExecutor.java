@@ -146,7 +146,7 @@ public final class JobExecutor {
     }
 
     /** Returns false if the attempt was abandoned. */
-    private boolean runJob(Runner runner, Job claimed) {
+    private boolean runJob(Runner runner, Job claimed) throws InterruptedException {
         Job job = withPayload(claimed);
         if (job == null) {
             return true;
@@ -155,6 +155,7 @@ public final class JobExecutor {
         EncodedOutcome outcome = pipeline.run(attempt);
         if (outcome != null) {
             end(attempt, outcome);
+            inbox.awaitRoom();
         }
         return outcome != null;
     }

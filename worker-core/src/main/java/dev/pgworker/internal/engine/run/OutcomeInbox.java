@@ -1,13 +1,14 @@
 package dev.pgworker.internal.engine.run;
 
 import java.time.Duration;
-import java.util.Collection;
-import java.util.Set;
+import java.util.Map;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 
+import com.google.errorprone.annotations.CanIgnoreReturnValue;
 import org.jspecify.annotations.Nullable;
 
 import dev.pgworker.internal.store.Claim;
@@ -21,7 +22,20 @@ public final class OutcomeInbox {
 
     private final BlockingQueue<EncodedOutcome> waiting = new LinkedBlockingQueue<>();
 
-    private final Set<Claim> unwritten = ConcurrentHashMap.newKeySet();
+    /** How much memory those take together that are not written, before handlers wait: results may be large. */
+    private static final long ROOM = Math.max(1 << 20, Runtime.getRuntime().maxMemory() / 16);
+
+    /** The same for those that are written together, of which the driver makes several copies. */
+    public static final long ROOM_TOGETHER = ROOM / 4;
+
+    /** How long a handler waits at most: nothing is written during an outage. */
+    private static final Duration LONGEST_WAIT = Duration.ofSeconds(5);
+
+    /** The claims whose outcomes are not written, and the size of each. */
+    private final Map<Claim, Integer> unwritten = new ConcurrentHashMap<>();
+
+    private final AtomicLong size = new AtomicLong();
+    private final Object room = new Object();
 
     private final OutcomeEncoder encoder;
 
@@ -50,13 +64,37 @@ public final class OutcomeInbox {
 
     /** Takes an outcome; returns before it is written. May be called from any thread. */
     void submit(EncodedOutcome outcome) {
-        unwritten.add(outcome.claim());
+        Integer before = unwritten.put(outcome.claim(), outcome.size());
+        size.addAndGet(outcome.size() - (before == null ? 0L : before));
         waiting.add(outcome);
+    }
+
+    /**
+     * Waits for a while, so that no more results are made than can be written. Called by those who run handlers.
+     *
+     * @return whether there is room now
+     */
+    @CanIgnoreReturnValue
+    boolean awaitRoom() throws InterruptedException {
+        if (size.get() <= ROOM) {
+            return true;
+        }
+        long deadline = System.nanoTime() + LONGEST_WAIT.toNanos();
+        synchronized (room) {
+            while (size.get() > ROOM) {
+                long left = TimeUnit.NANOSECONDS.toMillis(deadline - System.nanoTime());
+                if (left <= 0) {
+                    return false;
+                }
+                room.wait(left);
+            }
+            return true;
+        }
     }
 
     /** Returns true if the outcome of this claim is to be written. */
     boolean isPending(Claim claim) {
-        return unwritten.contains(claim);
+        return unwritten.containsKey(claim);
     }
 
     public boolean isEmpty() {
@@ -73,13 +111,19 @@ public final class OutcomeInbox {
         return waiting.poll(limit.toMillis(), TimeUnit.MILLISECONDS);
     }
 
-    /** Moves so many outcomes at most. */
-    public void drainTo(Collection<EncodedOutcome> target, int most) {
-        waiting.drainTo(target, most);
+    /** Takes the next outcome out; null if there is none. */
+    public @Nullable EncodedOutcome poll() {
+        return waiting.poll();
     }
 
     /** Forgets an outcome that is written, or that nobody writes any more. */
     public void forget(Claim claim) {
-        unwritten.remove(claim);
+        Integer forgotten = unwritten.remove(claim);
+        if (forgotten != null && forgotten > 0) {
+            size.addAndGet(-forgotten);
+            synchronized (room) {
+                room.notifyAll();
+            }
+        }
     }
 }
