@@ -194,12 +194,7 @@ public final class SchemaMigrator {
                         "Schema \"" + schema.name() + "\" is not installed.",
                         "Start once with worker.schema.mode=migrate and a user that may create the schema.");
             }
-            MigrationHistory.State state = history.read(connection);
-            if (!state.isUpToDate()) {
-                throw new SchemaException(
-                        "Schema \"" + schema.name() + "\" is not up to date" + differences(state) + ".",
-                        "Start once with worker.schema.mode=migrate and a user that owns the schema.");
-            }
+            MigrationHistory.State state = upToDate(connection);
             List<String> replaced = replacedFunctions(connection, state);
             if (!replaced.isEmpty()) {
                 tellReplaced(replaced);
@@ -207,6 +202,16 @@ public final class SchemaMigrator {
             indexes.tellSteps(connection);
             return null;
         });
+    }
+
+    private MigrationHistory.State upToDate(Connection connection) throws SQLException {
+        MigrationHistory.State state = history.read(connection);
+        if (!state.isUpToDate()) {
+            throw new SchemaException(
+                    "Schema \"" + schema.name() + "\" is not up to date" + differences(state) + ".",
+                    "Start once with worker.schema.mode=migrate and a user that owns the schema.");
+        }
+        return state;
     }
 
     private static String differences(MigrationHistory.State state) {
@@ -234,12 +239,18 @@ public final class SchemaMigrator {
     }
 
     /**
-     * Returns the version of the installed schema, using one short query.
+     * Returns the version of the installed schema, using some short queries.
      *
-     * @throws SchemaException if the schema is not installed or cannot be read
+     * @throws SchemaException if the schema is not installed, not up to date or cannot be read
      */
     public String version() {
-        String installed = run(history::version);
+        String installed = run(connection -> {
+            String found = history.version(connection);
+            if (found != null) {
+                MigrationHistory.State unused = upToDate(connection);
+            }
+            return found;
+        });
         if (installed == null) {
             throw new SchemaException(
                     "Schema \"" + schema.name() + "\" is not installed.",

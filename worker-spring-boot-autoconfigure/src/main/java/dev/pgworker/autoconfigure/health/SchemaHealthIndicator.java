@@ -7,7 +7,7 @@ import dev.pgworker.schema.SchemaException;
 import dev.pgworker.schema.SchemaMigrator;
 import dev.pgworker.schema.WorkerSchema;
 
-/** Down if the database does not answer or does not have the schema. */
+/** Down if the database does not answer, or does not have the schema as this version needs it. */
 final class SchemaHealthIndicator extends AbstractHealthIndicator {
 
     private final SchemaMigrator migrator;

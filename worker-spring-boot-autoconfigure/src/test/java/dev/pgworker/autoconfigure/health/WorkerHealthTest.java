@@ -257,6 +257,24 @@ class WorkerHealthTest {
         });
     }
 
+    /** With {@code worker.schema.mode=none}, or after a deployment whose migration is still to come. */
+    @Test
+    void aSchemaOfAnOlderVersion() {
+        working().run(context -> {
+            events.await(ListenerConnected.class);
+            String older =
+                    "update {schema}.worker_flyway_history set checksum = checksum # 1 where script = 'R__20_claim.sql'";
+            db.sql(older).update();
+
+            assertThat(health(context, "schema").getStatus()).isEqualTo(Status.DOWN);
+            assertThat(health(context, "schema").getDetails().get("problem"))
+                    .asString()
+                    .contains("is not up to date", "R__20_claim.sql", "worker.schema.mode=migrate");
+            db.sql(older).update();
+            assertThat(health(context, "schema").getStatus()).isEqualTo(Status.UP);
+        });
+    }
+
     @Test
     void jobsThatDoNotStart() {
         Queue<Runnable> lost = new ConcurrentLinkedQueue<>();
