@@ -260,7 +260,7 @@ final class RunningWorker {
         return Stream.of(
                         Optional.ofNullable(services.pauses.obstacle()),
                         Optional.ofNullable(services.limits.obstacle()),
-                        Optional.ofNullable(services.limitGate.obstacle()))
+                        Optional.ofNullable(services.limitedClaims.obstacle()))
                 .flatMap(Optional::stream)
                 .toList();
     }

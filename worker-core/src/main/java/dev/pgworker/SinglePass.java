@@ -41,7 +41,7 @@ final class SinglePass {
         try {
             services.pauses.lookOnce();
             services.periodic.start(services.pauses);
-            boolean limited = services.limits.applyOnce();
+            services.limits.applyOnce();
             services.claims.learnTasks();
             while (true) {
                 if (services.lease.isLost()) {
@@ -55,9 +55,6 @@ final class SinglePass {
                 // Read first, too: without a claim it is unknown what is left, and the lease may begin any moment.
                 boolean mayClaim = services.lease.isHeld();
                 boolean anyFetched = mayClaim && fetch();
-                if (!anyFetched && limited && services.limitGate.admitOnce() > 0) {
-                    continue;
-                }
                 if (!anyFetched && idle && mayClaim) {
                     return before.settled();
                 } else if (!anyFetched) {
@@ -75,9 +72,13 @@ final class SinglePass {
         if (room == 0) {
             return false;
         }
+        Claims.Result limited = services.limitedClaims.claim(room);
+        if (limited.count() > 0 || limited.again()) {
+            return true;
+        }
         Claims.Result result = fetchUndisturbed(room);
         if (result.count() == 0 && !result.full()) {
-            // Nobody listens: what handlers have added, or limits have let through, may lie anywhere.
+            // Nobody listens: what handlers have added may lie anywhere.
             services.due.forget();
             result = fetchUndisturbed(room);
         }

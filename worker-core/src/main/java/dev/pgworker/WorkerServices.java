@@ -23,6 +23,7 @@ import dev.pgworker.internal.engine.claim.Claims;
 import dev.pgworker.internal.engine.claim.CurrentFlags;
 import dev.pgworker.internal.engine.claim.DirectTasks;
 import dev.pgworker.internal.engine.claim.DueJobs;
+import dev.pgworker.internal.engine.claim.LimitedClaims;
 import dev.pgworker.internal.engine.claim.Looks;
 import dev.pgworker.internal.engine.claim.ServedTasks;
 import dev.pgworker.internal.engine.complete.JobCompleter;
@@ -55,7 +56,6 @@ import dev.pgworker.internal.lifecycle.Started;
 import dev.pgworker.internal.lifecycle.Started.Part;
 import dev.pgworker.internal.lifecycle.WorkSignal;
 import dev.pgworker.internal.limit.DeclaredLimits;
-import dev.pgworker.internal.limit.LimitGate;
 import dev.pgworker.internal.limit.LimitKeeper;
 import dev.pgworker.internal.record.TaskCounts;
 import dev.pgworker.internal.record.WorkRecord;
@@ -128,7 +128,7 @@ final class WorkerServices {
     final UnservedTasks unservedTasks;
     final @Nullable Vacuum vacuum;
     final RecurringServices recurring;
-    final LimitGate limitGate;
+    final LimitedClaims limitedClaims;
     final LimitKeeper limits;
     final WorkRecord record;
 
@@ -179,14 +179,11 @@ final class WorkerServices {
                 () -> lookout.hearing(Subject.PAUSES),
                 signal::leaseChanged,
                 context);
-        LimitStore limitStore = new LimitStore(parts.dataSource(), parts.schema(), workerId);
-        limitGate = new LimitGate(context, limitStore, parts.tasks().identifiers(), held);
-        limits = limits(limitStore);
         ownership = new Ownership(
                 lease,
                 store.holdings(),
                 localQueue.inFlight().renewals(),
-                () -> history.isReady() && pauses.isKnown() && limits.isKnown());
+                this::isKnownWhatMayRun);
         OutcomeInbox inbox = new OutcomeInbox(parts.settings().interruptedJobRetryDelay());
         executor = new JobExecutor(
                 context,
@@ -206,9 +203,12 @@ final class WorkerServices {
         Floors floors = new Floors();
         due = new DueJobs(store.claims(), floors, tasks::ordinary, flags);
         claims = new Claims(context, store.claims(), permission, localQueue, due, tracker, executor);
+        limitedClaims = new LimitedClaims(context, store.claims(), permission, localQueue, tracker, executor);
+        limits = limits();
         claimLoop = new ClaimLoop(
                 context,
                 claims,
+                limitedClaims,
                 localQueue,
                 due,
                 ownership,
@@ -279,6 +279,10 @@ final class WorkerServices {
         signal.wakes(claimLoop, direct, reconciler, watchdog);
     }
 
+    private boolean isKnownWhatMayRun() {
+        return history.isReady() && pauses.isKnown() && limits.isKnown();
+    }
+
     private boolean isListening() {
         return listener != null && listener.isListening();
     }
@@ -310,7 +314,8 @@ final class WorkerServices {
                         settings.queueRunLimit()),
                 held,
                 freedQueues,
-                signal::capacityFreed);
+                signal::capacityFreed,
+                signal::limitsMayAllow);
     }
 
     private HandlerCalls handlerCalls() {
@@ -350,7 +355,7 @@ final class WorkerServices {
                 this::isListening,
                 Map.of(
                         Subject.PAUSES, () -> pauses.announced(),
-                        Subject.LIMITS, () -> limits.told(null),
+                        Subject.LIMITS, () -> limits.announced(),
                         Subject.SCHEDULES, () -> recurring.schedules().announced(),
                         Subject.CANCELLATIONS, () -> cancels.beat()));
     }
@@ -378,8 +383,10 @@ final class WorkerServices {
                                 "pgworker:cancel", text -> cancels.announced(text == null ? "" : text),
                                 "pgworker:limits",
                                         text -> {
-                                            limits.told(text);
-                                            limitGate.told(text);
+                                            if (text == null || text.equals("s")) {
+                                                limits.announced();
+                                            }
+                                            context.signal().limitsMayAllow();
                                         })));
     }
 
@@ -397,14 +404,14 @@ final class WorkerServices {
         context.signal().jobsMayBeDue();
     }
 
-    private LimitKeeper limits(LimitStore store) {
+    private LimitKeeper limits() {
         Set<String> served = parts.tasks().identifiers();
         JdbcJobLimits client = new JdbcJobLimits(parts.dataSource(), parts.schema(), context.events());
         return new LimitKeeper(
                 context,
-                store,
+                new LimitStore(parts.dataSource(), parts.schema()),
                 new DeclaredLimits(client, parts.limits(), served),
-                limitGate,
+                limitedClaims,
                 served,
                 held,
                 () -> lookout.hearing(Subject.LIMITS));
@@ -445,6 +452,6 @@ final class WorkerServices {
 
     /** Returns all services. */
     Stream<Service> all() {
-        return Stream.concat(Stream.concat(ofOwnThread(), Stream.of(limitGate)), periodic.services().stream());
+        return Stream.concat(ofOwnThread(), periodic.services().stream());
     }
 }

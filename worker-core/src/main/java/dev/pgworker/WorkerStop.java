@@ -102,7 +102,6 @@ final class WorkerStop {
         services.claims.cancel();
         Stream<@Nullable Service> others = Stream.of(
                 services.limits,
-                services.limitGate,
                 services.history,
                 services.snapshots,
                 services.unservedTasks,

@@ -118,10 +118,8 @@ class LimitKillTest {
                 from runs r
                 """).query(Integer.class).single();
         assertThat(most).isEqualTo(3);
-        assertThat(db.sql("select count(*) from {schema}.pgworker_permits")
-                        .query(Integer.class)
-                        .single())
-                .isZero();
+        assertThat(WorkerClient.jobLimits(db.dataSource(), db.schema()).totals())
+                .allMatch(totals -> totals.used() == 0 && totals.waiting() == 0);
     }
 
     private void await(String condition) {

@@ -54,17 +54,8 @@ public sealed interface WorkerEvent {
     }
 
     /**
-     * Jobs that waited for limits may start: workers that serve their tasks claim them as others. Published on {@code
-     * worker-limits}; not by each worker, but by the one that let them through.
-     *
-     * @param jobs how many
-     * @since 0.1.0
-     */
-    record JobsAdmitted(String workerId, long jobs) implements WorkerEvent {}
-
-    /**
-     * A limit that was created, changed or deleted is now as it should be. Published on {@code worker-limit-keeper} by the worker
-     * that had the last jobs gone through.
+     * A limit that was created, changed or deleted is now as it should be. Published on {@code worker-limit-keeper} by each
+     * worker that sees it.
      *
      * @param limit the name of the limit
      * @param removed whether the limit exists no longer

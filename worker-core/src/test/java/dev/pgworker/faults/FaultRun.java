@@ -57,14 +57,13 @@ final class FaultRun {
     /** How much longer to look whether something is late or never comes. */
     private static final Duration LATE = Duration.ofSeconds(Integer.getInteger("pgworker.faults.late-seconds", 3));
 
-    /** Threads that start when they are first needed: that of limits once the keeper has read one, however late that is. */
+    /** Threads that start when they are first needed. */
     private static final Set<String> ON_DEMAND = Set.of(
             "worker-timeout",
             "worker-flags",
             "worker-hand-over",
             "worker-claim-cancel",
-            "worker-vacuum-cancel",
-            "worker-limits");
+            "worker-vacuum-cancel");
 
     /** What threads of periodic tasks are called while they work. */
     private static final Set<String> PERIODIC = Set.of(

@@ -84,7 +84,7 @@ class SchemaPoolTest {
         db.scheduler().addJob(WORK, "z");
         db.sql("update {schema}.pgworker_history_settings set enabled = not enabled, keep_most = 2000")
                 .update();
-        db.sql("delete from {schema}.pgworker_limit_state").update();
+        db.sql("delete from {schema}.pgworker_limit_passes").update();
         db.sql("delete from {schema}.worker_flyway_history").update();
         db.sql("update {schema}.migrations set breaking = not breaking").update();
         db.sql("select nextval('{schema}.pgworker_limits_id_seq')").query().listOfRows();

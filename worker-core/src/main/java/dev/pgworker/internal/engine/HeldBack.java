@@ -23,7 +23,7 @@ public final class HeldBack {
         /** Somebody has paused it. */
         PAUSED,
 
-        /** A limit of it is not in force yet. */
+        /** A limit that the application declares is not in the database. */
         LIMIT
     }
 
@@ -64,8 +64,6 @@ public final class HeldBack {
 
     @GuardedBy("this") private final Map<Reason, Part> parts = new EnumMap<>(Reason.class);
 
-    private volatile Set<String> rated = Set.of();
-    private volatile Part paused = Part.NONE;
     private volatile Part all = Part.NONE;
     private volatile Runnable onChange = () -> {};
 
@@ -85,26 +83,9 @@ public final class HeldBack {
                 return;
             }
             parts.put(reason, part);
-            paused = parts.getOrDefault(Reason.PAUSED, Part.NONE);
             all = parts.values().stream().reduce(Part.NONE, Part::and);
         }
         onChange.run();
-    }
-
-    /** Says which tasks have a limit of how many jobs start in a period: their jobs are to start as soon as they are claimed, or not. */
-    public void rate(Set<String> tasks) {
-        rated = Set.copyOf(tasks);
-    }
-
-    /** Returns whether this job must not wait for a handler, for others would start at the same time as it then. */
-    public boolean isRated(Job job) {
-        Set<String> tasks = rated;
-        return !tasks.isEmpty() && tasks.contains(job.taskIdentifier());
-    }
-
-    /** Returns whether the jobs of this task are paused. */
-    public boolean isPaused(String task) {
-        return paused.hasTask(task);
     }
 
     /** Returns whether anything is held back. */

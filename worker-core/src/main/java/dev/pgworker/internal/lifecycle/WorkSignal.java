@@ -19,6 +19,9 @@ public final class WorkSignal {
         /** There is room for jobs, or jobs are to be given back. */
         default void capacityFreed() {}
 
+        /** Jobs that wait for limits may start. */
+        default void limitsMayAllow() {}
+
         /** Whether the worker may claim has changed: the lease has begun or was revoked, or history, pauses or limits have become known. */
         default void leaseChanged() {
             capacityFreed();
@@ -44,6 +47,11 @@ public final class WorkSignal {
     /** As {@link Receiver#capacityFreed}. */
     public void capacityFreed() {
         receivers.forEach(Receiver::capacityFreed);
+    }
+
+    /** As {@link Receiver#limitsMayAllow}. */
+    public void limitsMayAllow() {
+        receivers.forEach(Receiver::limitsMayAllow);
     }
 
     /** As {@link Receiver#leaseChanged}. */

@@ -2,6 +2,7 @@ package dev.pgworker.internal.limit;
 
 import java.sql.SQLException;
 import java.time.Duration;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -9,17 +10,20 @@ import java.util.TreeSet;
 
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
+import dev.pgworker.internal.argument.LogText;
 import dev.pgworker.internal.client.JdbcJobLimits;
 import dev.pgworker.internal.failure.DatabaseFailure;
+import dev.pgworker.internal.failure.ErrorText;
+import dev.pgworker.internal.failure.Obstacle;
+import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.store.LimitStore.Known;
 import dev.pgworker.limit.Limit;
 
 /** Puts the limits that an application declares into the database when its worker starts. Used by one thread. */
 public final class DeclaredLimits {
 
-    private static final Logger log = LoggerFactory.getLogger(DeclaredLimits.class);
+    private static final Logger log = WorkerLog.of(DeclaredLimits.class);
 
     /** Others change limits in no time. */
     private static final Duration LOCK_LIMIT = Duration.ofSeconds(5);
@@ -27,7 +31,11 @@ public final class DeclaredLimits {
     private final JdbcJobLimits limits;
     private final List<Limit> declared;
     private final Set<String> served;
-    private boolean done;
+
+    /** Those that are not in the database yet, by name. */
+    private final Map<String, Limit> missing = new LinkedHashMap<>();
+
+    private final Obstacle obstacle = new Obstacle(Duration.ZERO);
     private boolean compared;
 
     /**
@@ -39,6 +47,7 @@ public final class DeclaredLimits {
         this.limits = limits;
         this.declared = declared;
         this.served = served;
+        declared.forEach(limit -> missing.put(limit.name(), limit));
     }
 
     /** Returns whether there are any. */
@@ -46,34 +55,43 @@ public final class DeclaredLimits {
         return !declared.isEmpty();
     }
 
-    /** Returns the tasks that are not to start before the limits have been put. */
+    /** Returns the tasks that are not to start before their limits have been put. */
     Set<String> heldBack() {
         Set<String> tasks = new TreeSet<>();
-        if (!done) {
-            declared.forEach(limit -> tasks.addAll(limit.tasks()));
-        }
+        missing.values().forEach(limit -> tasks.addAll(limit.tasks()));
+        tasks.retainAll(served);
         return tasks;
     }
 
-    /** Puts them, unless that has been done. One that the database refuses is left out. */
+    /** Puts those that have not been put; one that the database refuses is tried again the next time. */
     void put() throws SQLException {
-        if (done) {
-            return;
-        }
-        for (Limit limit : declared) {
+        for (Limit limit : List.copyOf(missing.values())) {
             try {
                 limits.declare(limit, LOCK_LIMIT);
+                missing.remove(limit.name());
             } catch (RuntimeException e) {
                 SQLException cause = cause(e);
                 if (cause != null
-                        && (DatabaseFailure.of(e) != DatabaseFailure.REFUSED
-                                || DatabaseFailure.isAboutTheSchema(cause))) {
+                        && DatabaseFailure.of(e) != DatabaseFailure.REFUSED
+                        && !DatabaseFailure.isAboutTheSchema(cause)) {
                     throw cause;
                 }
-                log.error("{} that the application declares could not be put into the database", limit, e);
+                String why = "limit \"" + LogText.visible(limit.name())
+                        + "\" that the application declares cannot be put into the database, so no job of "
+                        + limit.tasks() + " starts here: " + ErrorText.headline(cause == null ? e : cause)
+                        + ". Migrate the schema, and grant the worker's role the rights of docs/schema.md";
+                if (obstacle.met(why)) {
+                    log.error("A {}", why, ErrorText.loggable(e));
+                }
+                return;
             }
         }
-        done = true;
+        obstacle.passed();
+    }
+
+    /** Returns why a limit cannot be put, with the remedy; null if that is not so. May be called from any thread. */
+    @Nullable String obstacle() {
+        return obstacle.reason();
     }
 
     /** Tells, once, of limits of this application's tasks that nobody seems to declare any more: they stay in effect. */

@@ -29,7 +29,12 @@ public record ClaimRequest(
 
     /** Asks for single jobs of queues. */
     public static ClaimRequest of(TaskIds tasks, Collection<String> forbidden) {
-        return new ClaimRequest(tasks, forbidden, task -> 1, USUAL_SHARE, true, List.of());
+        return of(tasks, forbidden, List.of());
+    }
+
+    /** Asks for single jobs of queues, without those passed over. */
+    public static ClaimRequest of(TaskIds tasks, Collection<String> forbidden, Collection<Long> passed) {
+        return new ClaimRequest(tasks, forbidden, task -> 1, USUAL_SHARE, true, passed);
     }
 
     String text(String workerId) {

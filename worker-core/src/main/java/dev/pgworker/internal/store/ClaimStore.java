@@ -101,6 +101,38 @@ public final class ClaimStore {
         });
     }
 
+    private static final String CLAIM_LIMITED = "select " + ClaimedRows.COLUMNS
+            + " from {schema}.pgworker_claim_limited(?::{schema}.pgworker_request, ?, ?)";
+
+    /** Claims due jobs of limited tasks, as far as their limits allow. As {@link #claim}, it can be cancelled. */
+    public Claimed claimLimited(ClaimRequest request, int wanted) throws SQLException {
+        return sql.call(CLAIM_LIMITED, (connection, statement) -> {
+            setLimited(statement, request, wanted, false);
+            return claiming(statement, rows -> ClaimedRows.readLimited(rows, sql.workerId(), request.tasks()));
+        });
+    }
+
+    /** Returns the job that a claim of one limited job would take, and claims nothing; null if there is none. */
+    public @Nullable First firstLimited(ClaimRequest request) throws SQLException {
+        return sql.<@Nullable First>call(CLAIM_LIMITED, (connection, statement) -> {
+            setLimited(statement, request, 1, true);
+            try (ResultSet row = statement.executeQuery()) {
+                row.next();
+                long id = row.getLong(1);
+                return row.wasNull()
+                        ? null
+                        : new First(id, request.tasks().nameOf(row.getInt(4)), Timestamps.instant(row, 7));
+            }
+        });
+    }
+
+    private void setLimited(PreparedStatement statement, ClaimRequest request, int wanted, boolean dry)
+            throws SQLException {
+        statement.setString(1, request.text(sql.workerId()));
+        statement.setInt(2, wanted);
+        statement.setBoolean(3, dry);
+    }
+
     private static final String CLAIM_IDS = "select " + ClaimedRows.COLUMNS
             + " from {schema}.pgworker_claim_ids(?::{schema}.pgworker_request, ?::pg_catalog.int8[])";
 
@@ -136,9 +168,17 @@ public final class ClaimStore {
     }
 
     private Claimed claimed(PreparedStatement statement, TaskIds tasks) throws SQLException {
+        return claiming(statement, rows -> ClaimedRows.read(rows, sql.workerId(), tasks));
+    }
+
+    private interface Reading {
+        Claimed read(ResultSet rows) throws SQLException;
+    }
+
+    private Claimed claiming(PreparedStatement statement, Reading reading) throws SQLException {
         claiming.add(statement);
         try (ResultSet rows = statement.executeQuery()) {
-            return ClaimedRows.read(rows, sql.workerId(), tasks);
+            return reading.read(rows);
         } finally {
             claiming.remove(statement);
             cancelled.remove(statement);

@@ -1,5 +1,6 @@
 package dev.pgworker.internal.store;
 
+import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -16,12 +17,14 @@ import dev.pgworker.job.Job;
  * @param unreadable those whose rows could not be read
  * @param at as of when there are no others that this worker may claim, by the database's clock; null if there may be
  * @param again whether it is worth looking again soon, because somebody held a row for the moment
+ * @param untilNext how long until limits, or the time of a job that waits for some, let another one start; null if that is unknown
  */
 public record Claimed(
         List<ClaimedJob> jobs,
         List<Unreadable> unreadable,
         @Nullable Instant at,
-        boolean again) {
+        boolean again,
+        @Nullable Duration untilNext) {
 
     /**
      * A job whose row could not be read.
@@ -37,13 +40,14 @@ public record Claimed(
             .thenComparingLong(one -> one.job().id());
 
     Claimed() {
-        this(new ArrayList<>(), new ArrayList<>(), null, false);
+        this(new ArrayList<>(), new ArrayList<>(), null, false, null);
     }
 
     /** Returns this, ended by the row that a claim returns last if there are no more. */
-    Claimed ended(@Nullable Instant time, boolean lookAgain) {
+    Claimed ended(@Nullable Instant time, boolean lookAgain, @Nullable Instant next) {
         jobs.sort(START);
-        return new Claimed(jobs, unreadable, time, lookAgain);
+        Duration until = time == null || next == null ? null : Duration.between(time, next);
+        return new Claimed(jobs, unreadable, time, lookAgain, until);
     }
 
     /** Returns how many jobs there are. */

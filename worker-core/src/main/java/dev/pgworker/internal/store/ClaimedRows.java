@@ -20,28 +20,42 @@ final class ClaimedRows {
                     + " last_error, created_at, updated_at, key, revision, flags, address, locked_at";
 
     private static final int PRIORITY = 6;
+    private static final int RUN_AT = 7;
     private static final int LOCKED_AT = 17;
 
     private final String workerId;
     private final TaskIds tasks;
+    private final boolean limited;
     private @Nullable Instant lockedAt;
 
-    private ClaimedRows(String workerId, TaskIds tasks) {
+    private ClaimedRows(String workerId, TaskIds tasks, boolean limited) {
         this.workerId = workerId;
         this.tasks = tasks;
+        this.limited = limited;
     }
 
     static Claimed read(ResultSet rows, String workerId, TaskIds tasks) throws SQLException {
-        ClaimedRows reader = new ClaimedRows(workerId, tasks);
+        return read(rows, new ClaimedRows(workerId, tasks, false));
+    }
+
+    /** Reads the rows of a claim of limited jobs. */
+    static Claimed readLimited(ResultSet rows, String workerId, TaskIds tasks) throws SQLException {
+        return read(rows, new ClaimedRows(workerId, tasks, true));
+    }
+
+    private static Claimed read(ResultSet rows, ClaimedRows reader) throws SQLException {
         Claimed claimed = new Claimed();
         while (rows.next()) {
             long id = rows.getLong(1);
             if (rows.wasNull()) {
-                return claimed.ended(Timestamps.instant(rows, LOCKED_AT), rows.getInt(PRIORITY) == 1);
+                return claimed.ended(
+                        Timestamps.instant(rows, LOCKED_AT),
+                        rows.getInt(PRIORITY) == 1,
+                        Timestamps.nullableInstant(rows, RUN_AT));
             }
             reader.read(rows, id, claimed);
         }
-        return claimed.ended(null, false);
+        return claimed.ended(null, false, null);
     }
 
     private void read(ResultSet row, long id, Claimed claimed) throws SQLException {
@@ -51,11 +65,11 @@ final class ClaimedRows {
             lockedAt = time;
         }
         try {
-            ClaimedJob job = new ClaimedJob(job(row, id, time), row.getInt(2), row.getString(16));
+            ClaimedJob job = new ClaimedJob(job(row, id, time), row.getInt(2), row.getString(16), limited);
             // Last: a job is in one list or in the other.
             claimed.jobs().add(job);
         } catch (SQLException | RuntimeException | Error e) {
-            ClaimedJob job = new ClaimedJob(unreadable(row, id, time), row.getInt(2), row.getString(16));
+            ClaimedJob job = new ClaimedJob(unreadable(row, id, time), row.getInt(2), row.getString(16), limited);
             claimed.unreadable().add(new Unreadable(job, e));
         }
     }
@@ -67,7 +81,7 @@ final class ClaimedRows {
             throw new IllegalStateException(
                     "The database handed out a job of task id " + taskId + ", which this worker did not ask for");
         }
-        Instant runAt = Timestamps.instant(row, 7);
+        Instant runAt = Timestamps.instant(row, RUN_AT);
         Instant createdAt = Timestamps.instant(row, 11, runAt);
         return new Job(
                 id,

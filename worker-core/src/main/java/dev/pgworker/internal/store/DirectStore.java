@@ -135,14 +135,15 @@ public final class DirectStore {
         /** A function would have to store the rows before it could return them, a sixth of the cost of a job. */
         private static final String TAKE = """
                 select j.*
-                from unnest(?::{schema}.pgworker_floor[]) l
+                from (select {schema}.pgworker_unlimited(?) as task_ids offset 0) u
+                cross join unnest(?::{schema}.pgworker_floor[]) l
                 cross join lateral (
                   select j.id, null::int, null::text, j.task_id, {schema}.pgworker_short(j.payload), j.priority, j.run_at, j.attempts + 1,
                     j.max_attempts, j.last_error, nullif(j.created_at, j.run_at), nullif(j.updated_at, j.created_at), j.key, j.revision,
                     j.flags, j.ctid, clock_timestamp()
                   from {schema}._private_jobs j
                   where j.is_available and j.job_queue_id is null and j.priority = l.priority and j.run_at <= now()
-                    and (j.run_at, j.id) >= (l.run_at, l.id) and j.task_id = any(?) and {schema}.pgworker_allowed(j.flags, ?)
+                    and (j.run_at, j.id) >= (l.run_at, l.id) and j.task_id = any(u.task_ids) and {schema}.pgworker_allowed(j.flags, ?)
                     and (? or j.key is null and {schema}.pgworker_short(j.payload) is not null)
                   order by j.run_at, j.id limit ? for update skip locked) j
                 limit ?
@@ -163,8 +164,8 @@ public final class DirectStore {
                 try (PreparedStatement lock = connection.prepareStatement(begin);
                         PreparedStatement statement = connection.prepareStatement(sql.in(TAKE))) {
                     lock.execute();
-                    statement.setString(1, Floor.text(floors));
-                    statement.setArray(2, connection.createArrayOf("int4", tasks.ids()));
+                    statement.setArray(1, connection.createArrayOf("int4", tasks.ids()));
+                    statement.setString(2, Floor.text(floors));
                     statement.setArray(3, SqlArrays.texts(connection, forbidden));
                     statement.setBoolean(4, all);
                     statement.setInt(5, wanted);

@@ -142,6 +142,9 @@ declare
   queues constant text[] := array(select distinct name from unnest(queue_names) name where name is not null);
 begin
   perform "${schema}".pgworker_know_names(tasks, queues);
+  if 0 <> all ("${schema}".pgworker_unlimited(array(select n.id from "${schema}"._private_tasks n where n.identifier = any(tasks)))) then
+    perform set_config('pgworker.adding', 'unlimited', true);
+  end if;
   if ids is null then
     return query
       insert into "${schema}"._private_jobs (job_queue_id, task_id, payload, priority, run_at, max_attempts, key, flags)
@@ -180,6 +183,7 @@ begin
       on conflict (key) do nothing
       returning *;
   end if;
+  perform set_config('pgworker.adding', '', true);
 end
 $$;
 comment on function "${schema}".pgworker_put_all(bigint[], text[], json[], text[], timestamptz[], int[], text[], int[], text[]) is

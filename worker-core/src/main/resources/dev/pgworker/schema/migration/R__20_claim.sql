@@ -287,7 +287,7 @@ set enable_hashjoin = off set enable_mergejoin = off set jit = off set lock_time
 set search_path = pg_catalog, pg_temp as $$
 declare
   many constant int := 50;
-  unqueued constant int[] := coalesce(request.unqueued_task_ids, request.task_ids);
+  unqueued constant int[] := "${schema}".pgworker_unlimited(coalesce(request.unqueued_task_ids, request.task_ids));
   passed constant bigint[] := coalesce(request.passed, '{}');
   any_queued boolean;
   any_unqueued boolean;
@@ -302,6 +302,8 @@ begin
   if wanted is null or wanted not between 1 and 100000 then
     perform "${schema}".pgworker_wrong('wanted', 'must be between 1 and 100000', wanted::text);
   end if;
+  request.task_ids := "${schema}".pgworker_unlimited(request.task_ids);
+  request.unqueued_task_ids := unqueued;
   if wanted >= many then
     lock table "${schema}".pgworker_turn in exclusive mode;
   end if;
@@ -380,7 +382,7 @@ comment on function "${schema}".pgworker_claim("${schema}".pgworker_request, int
   'many; of one job "dry" tells which it would be, to be passed over.';
 revoke execute on function "${schema}".pgworker_claim("${schema}".pgworker_request, int, "${schema}".pgworker_floor[], boolean) from public;
 
--- For jobs known by their ids: a single one that has just been announced, or those that a limit has let through. What comes before them
+-- For jobs known by their ids: a single one that has just been announced, for instance. What comes before them
 -- in the order is not looked at.
 create or replace function "${schema}".pgworker_claim_ids(request "${schema}".pgworker_request, job_ids bigint[])
 returns setof "${schema}".pgworker_claimed
@@ -390,10 +392,11 @@ set enable_hashjoin = off set enable_mergejoin = off set jit = off set lock_time
 set search_path = pg_catalog, pg_temp as $$
 declare
   claimed_at constant timestamptz := clock_timestamp();
+  tasks constant int[] := "${schema}".pgworker_unlimited(request.task_ids);
   taken constant tid[] := array(
     select j.ctid from "${schema}"._private_jobs j
-    where j.id = any(job_ids) and j.is_available and j.job_queue_id is null and j.run_at <= now() and j.task_id = any(request.task_ids)
-      and "${schema}".pgworker_allowed(j.flags, request.forbidden)
+    where j.id = any(job_ids) and j.is_available and j.job_queue_id is null and j.run_at <= now()
+      and j.task_id = any(tasks) and "${schema}".pgworker_allowed(j.flags, request.forbidden)
     for update skip locked);
   claimed int;
 begin

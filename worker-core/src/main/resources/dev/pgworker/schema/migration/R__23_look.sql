@@ -8,8 +8,8 @@ set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bit
 set enable_hashjoin = off set enable_mergejoin = off set jit = off set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
-  task_ids constant int[] := request.task_ids;
-  unqueued constant int[] := coalesce(request.unqueued_task_ids, request.task_ids);
+  task_ids constant int[] := "${schema}".pgworker_unlimited(request.task_ids);
+  unqueued constant int[] := "${schema}".pgworker_unlimited(coalesce(request.unqueued_task_ids, request.task_ids));
   forbidden constant text[] := request.forbidden;
 begin
   return query

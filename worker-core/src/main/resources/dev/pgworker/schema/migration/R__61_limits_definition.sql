@@ -1,80 +1,5 @@
 -- Limits: adding, changing and deleting them.
 
-create or replace function "${schema}".pgworker_keep_task() returns trigger
-language plpgsql volatile as $$
-begin
-  return null;
-end
-$$;
-comment on function "${schema}".pgworker_keep_task() is 'Keeps the row of a limited task, whose id triggers know, from being cleaned up.';
-revoke execute on function "${schema}".pgworker_keep_task() from public;
-
-create or replace function "${schema}".pgworker_switched_limits() returns int[]
-language sql stable
-set search_path = pg_catalog, pg_temp as $$
-  select case when count(*) = 4 and min(t.args) = max(t.args) then min(t.args)::int[] else '{}' end
-  from (
-    select replace(encode(t.tgargs, 'escape'), E'\\000', '') as args from pg_trigger t
-    where t.tgrelid = '"${schema}"._private_jobs'::regclass
-        and t.tgname in ('zz_pgworker_limits_added', 'zz_pgworker_limits_changed', 'zz_pgworker_limits_deleted')
-      or t.tgrelid = '"${schema}"._private_tasks'::regclass and t.tgname = 'zz_pgworker_limits_kept') t
-$$;
-comment on function "${schema}".pgworker_switched_limits() is 'The ids of the tasks whose jobs go through the triggers of the limits.';
-revoke execute on function "${schema}".pgworker_switched_limits() from public;
-
-create or replace function "${schema}".pgworker_limited_ids() returns int[]
-language sql stable
-set search_path = pg_catalog, pg_temp as $$
-  select array(
-    select distinct t.id from "${schema}".pgworker_limits l cross join lateral unnest(l.task_identifiers) n(name)
-    join "${schema}"._private_tasks t on t.identifier = n.name
-    order by t.id)
-$$;
-comment on function "${schema}".pgworker_limited_ids() is 'The ids of the tasks that have limits.';
-revoke execute on function "${schema}".pgworker_limited_ids() from public;
-
--- The names are the last in their order, so that what others' triggers change counts. Making and dropping triggers waits for who
--- writes jobs no longer than others may be made to wait behind it. Where PostgreSQL can replace a trigger, it does not wait for who only reads.
--- The row of a limited task is kept because a task that is made anew gets another id.
-create or replace function "${schema}".pgworker_switch_limits(task_ids int[]) returns boolean
-language plpgsql volatile
-set lock_timeout = '50ms' set client_min_messages = warning
-set search_path = pg_catalog, pg_temp as $$
-declare
-  replaces constant boolean := current_setting('server_version_num')::int >= 140000;
-  make constant text := case when replaces then 'create or replace trigger ' else 'create trigger ' end;
-  waits constant text := '(new.locked_at is null or new.locked_at = ''9999-01-01 00:00:00+00'')';
-begin
-  if not replaces or task_ids = '{}' then
-    drop trigger if exists zz_pgworker_limits_added on "${schema}"._private_jobs;
-    drop trigger if exists zz_pgworker_limits_changed on "${schema}"._private_jobs;
-    drop trigger if exists zz_pgworker_limits_deleted on "${schema}"._private_jobs;
-    drop trigger if exists zz_pgworker_limits_kept on "${schema}"._private_tasks;
-  end if;
-  if task_ids <> '{}' then
-    execute make || format('zz_pgworker_limits_added before insert on "${schema}"._private_jobs for each row
-      when ((new.task_id = any (%1$L::int[]) or new.locked_at = ''9999-01-01 00:00:00+00'') and new.attempts < new.max_attempts and %2$s)
-      execute function "${schema}".pgworker_park_added(%1$L)', task_ids, waits);
-    execute make || format('zz_pgworker_limits_changed
-      before update of task_id, job_queue_id, payload, flags, run_at, attempts, max_attempts, locked_at on "${schema}"._private_jobs for each row
-      when (%2$s and (new.task_id = any (%1$L::int[]) or old.task_id = any (%1$L::int[]) or new.locked_at = ''9999-01-01 00:00:00+00'')
-        and current_setting(''pgworker.limits'', true) is distinct from ''admit'')
-      execute function "${schema}".pgworker_park_changed(%1$L)', task_ids, waits);
-    execute make || format('zz_pgworker_limits_deleted after delete on "${schema}"._private_jobs for each row
-      when (old.task_id = any (%1$L::int[]) and (old.locked_at <> ''9999-01-01 00:00:00+00'' or old.is_available))
-      execute function "${schema}".pgworker_tell_deleted(%1$L)', task_ids);
-    execute make || format('zz_pgworker_limits_kept before delete on "${schema}"._private_tasks for each row
-      when (old.id = any (%1$L::int[])) execute function "${schema}".pgworker_keep_task(%1$L)', task_ids);
-  end if;
-  return true;
-exception when lock_not_available or deadlock_detected then
-  return false;
-end
-$$;
-comment on function "${schema}".pgworker_switch_limits(int[]) is
-  'Makes the triggers that keep the limits of these tasks, or drops them if there are none; returns false if locks of others are in the way.';
-revoke execute on function "${schema}".pgworker_switch_limits(int[]) from public;
-
 create or replace function "${schema}".pgworker_note_limited(tasks text[]) returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp as $$
@@ -82,7 +7,7 @@ begin
   delete from "${schema}".pgworker_limited_tasks k where k.task_identifier = any(tasks);
   insert into "${schema}"._private_tasks (identifier)
     select distinct n.name from "${schema}".pgworker_limits l cross join lateral unnest(l.task_identifiers) n(name)
-    where n.name = any(tasks) and not exists (select from "${schema}"._private_tasks t where t.identifier = n.name)
+    where l.state <> 'removing' and n.name = any(tasks) and not exists (select from "${schema}"._private_tasks t where t.identifier = n.name)
     order by n.name
     on conflict do nothing;
   insert into "${schema}".pgworker_limited_tasks (task_identifier, task_id, limit_ids, fields)
@@ -93,107 +18,143 @@ begin
     group by t.identifier, t.id;
 end
 $$;
-comment on function "${schema}".pgworker_note_limited(text[]) is 'Notes the limits of these tasks, for those who add jobs.';
+comment on function "${schema}".pgworker_note_limited(text[]) is 'Notes the limits of these tasks, for those who add and claim jobs.';
 revoke execute on function "${schema}".pgworker_note_limited(text[]) from public;
 
--- What a limit counts by is not changed in place: jobs that wait, and those that run, have to be looked at anew, as for a limit that is made.
+-- What a limit counts by is not changed in place: jobs have to be looked at anew, as for a new limit. One that stays as it is writes and locks nothing.
+create or replace function "${schema}".pgworker_define_limit(given "${schema}".pgworker_limits) returns "${schema}".pgworker_limits
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
+declare
+  before "${schema}".pgworker_limits;
+  put "${schema}".pgworker_limits;
+begin
+  if given.name is null or length(given.name) not between 1 and 128 then
+    perform "${schema}".pgworker_wrong('name', 'must have 1 to 128 characters', given.name);
+  elsif coalesce(cardinality(given.task_identifiers), 0) not between 1 and 1000 then
+    perform "${schema}".pgworker_wrong('task_identifiers', 'must name 1 to 1000 tasks', coalesce(cardinality(given.task_identifiers), 0)::text);
+  elsif exists (select from unnest(given.task_identifiers) t(name) where t.name is null or length(t.name) not between 1 and 128) then
+    perform "${schema}".pgworker_wrong('task_identifiers', 'must each have 1 to 128 characters', given.task_identifiers::text);
+  elsif cardinality(given.field) > 20 or exists (select from unnest(given.field) f(name) where f.name is null or length(f.name) > 1000) then
+    perform "${schema}".pgworker_wrong('field', 'must be null or 1 to 20 names of at most 1000 characters', given.field::text);
+  end if;
+  given.task_identifiers := array(select distinct t.name collate "C" as name from unnest(given.task_identifiers) t(name) order by 1);
+  -- However many dimensions the array has: clients expect one.
+  given.field := (select array_agg(f.name order by f.place) from unnest(given.field) with ordinality f(name, place));
+  for attempt in 1..2 loop
+    select * into before from "${schema}".pgworker_limits l where l.name = given.name;
+    if before.state <> 'removing' and (before.task_identifiers, before.field, before.max_running, before.max_starts, before.period, before.burst,
+        before.weights, before.declared) is not distinct from (given.task_identifiers, given.field, given.max_running, given.max_starts,
+        given.period, given.burst, given.weights, coalesce(given.declared, before.declared)) then
+      return before;
+    end if;
+    if attempt = 1 then
+      lock table "${schema}".pgworker_limited_tasks in share row exclusive mode;
+    end if;
+  end loop;
+  if before.state <> 'removing' and (before.task_identifiers, before.field, before.max_running is null, before.max_starts is null)
+      is not distinct from (given.task_identifiers, given.field, given.max_running is null, given.max_starts is null) then
+    update "${schema}".pgworker_limits l set
+        max_running = given.max_running, max_starts = given.max_starts, period = given.period, burst = given.burst, weights = given.weights,
+        declared = coalesce(given.declared, l.declared), updated_at = clock_timestamp()
+      where l.id = before.id
+      returning * into put;
+  else
+    delete from "${schema}".pgworker_limits l where l.id = before.id;
+    insert into "${schema}".pgworker_limits as l (name, task_identifiers, field, max_running, max_starts, period, burst, weights, declared)
+      values (given.name, given.task_identifiers, given.field, given.max_running, given.max_starts, given.period, given.burst, given.weights,
+        coalesce(given.declared, false))
+      returning * into put;
+    perform "${schema}".pgworker_note_limited(put.task_identifiers || before.task_identifiers);
+  end if;
+  perform pg_notify('pgworker:limits', 's');
+  return put;
+end
+$$;
+comment on function "${schema}".pgworker_define_limit("${schema}".pgworker_limits) is 'Puts a limit in the place of the one of its name.';
+revoke execute on function "${schema}".pgworker_define_limit("${schema}".pgworker_limits) from public;
+
 create or replace function "${schema}".pgworker_put_limit(
   name text, task_identifiers text[], field text[] default null, max_running int default null, max_starts int default null,
   period interval default null, burst int default null, declared boolean default null
 ) returns "${schema}".pgworker_limits
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp as $$
-#variable_conflict use_column
 declare
   most constant int := 1000000000;
-  tasks text[];
-  -- However many dimensions the array has: clients expect one.
-  keys constant text[] := (select array_agg(f.name order by f.place) from unnest(field) with ordinality f(name, place));
   seconds float8;
   least_burst bigint;
-  usual_burst bigint;
-  before "${schema}".pgworker_limits;
-  put "${schema}".pgworker_limits;
+  given "${schema}".pgworker_limits;
 begin
-  if pgworker_put_limit.name is null or length(pgworker_put_limit.name) not between 1 and 128 then
-    perform "${schema}".pgworker_wrong('name', 'must have 1 to 128 characters', pgworker_put_limit.name);
-  end if;
-  tasks := array(select distinct t.name collate "C" as name from unnest(pgworker_put_limit.task_identifiers) t(name) order by 1);
-  if cardinality(tasks) not between 1 and 1000 then
-    perform "${schema}".pgworker_wrong('task_identifiers', 'must name 1 to 1000 tasks', cardinality(tasks)::text);
-  elsif exists (select from unnest(tasks) t(name) where t.name is null or length(t.name) not between 1 and 128) then
-    perform "${schema}".pgworker_wrong('task_identifiers', 'must each have 1 to 128 characters', tasks::text);
-  elsif cardinality(pgworker_put_limit.field) > 20
-    or exists (select from unnest(pgworker_put_limit.field) f(name) where f.name is null or length(f.name) > 1000)
-  then
-    perform "${schema}".pgworker_wrong('field', 'must be null or 1 to 20 names of at most 1000 characters', pgworker_put_limit.field::text);
-  elsif (pgworker_put_limit.max_running is null) = (pgworker_put_limit.max_starts is null) then
+  if (max_running is null) = (max_starts is null) then
     raise exception 'Exactly one of max_running and max_starts must be given' using errcode = '22023';
-  elsif pgworker_put_limit.max_running not between 1 and 1000000 then
-    perform "${schema}".pgworker_wrong('max_running', 'must be between 1 and 1000000', pgworker_put_limit.max_running::text);
-  elsif pgworker_put_limit.max_starts not between 1 and most then
-    perform "${schema}".pgworker_wrong('max_starts', 'must be between 1 and 1000000000', pgworker_put_limit.max_starts::text);
-  elsif pgworker_put_limit.max_running is not null and (pgworker_put_limit.period is not null or pgworker_put_limit.burst is not null) then
+  elsif max_running not between 1 and 1000000 then
+    perform "${schema}".pgworker_wrong('max_running', 'must be between 1 and 1000000', max_running::text);
+  elsif max_starts not between 1 and most then
+    perform "${schema}".pgworker_wrong('max_starts', 'must be between 1 and 1000000000', max_starts::text);
+  elsif max_running is not null and (period is not null or burst is not null) then
     raise exception 'period and burst belong to max_starts' using errcode = '22023';
-  elsif pgworker_put_limit.max_starts is not null then
-    if pgworker_put_limit.period is null
-      or pgworker_put_limit.period not between interval '1 millisecond' and interval '3650 days'
-      or extract(epoch from pgworker_put_limit.period) < 0.001
-    then
-      perform "${schema}".pgworker_wrong('period', 'must be between 1 millisecond and 3650 days', pgworker_put_limit.period::text);
+  elsif max_starts is not null then
+    if period is null or period not between interval '1 millisecond' and interval '3650 days' or extract(epoch from period) < 0.001 then
+      perform "${schema}".pgworker_wrong('period', 'must be between 1 millisecond and 3650 days', period::text);
     end if;
-    seconds := extract(epoch from pgworker_put_limit.period);
-    -- Gates look in steps: with less, what falls between two of them would be lost.
-    least_burst := greatest(1, ceil(pgworker_put_limit.max_starts / seconds / 10))::bigint;
-    usual_burst := least(most, greatest(1, ceil(pgworker_put_limit.max_starts / seconds / 2)))::bigint;
+    seconds := extract(epoch from period);
+    -- With less, what falls between two looks would be lost.
+    least_burst := greatest(1, ceil(max_starts / seconds / 10))::bigint;
     if least_burst > most then
-      perform "${schema}".pgworker_wrong('period', 'must be longer for so many starts', pgworker_put_limit.period::text);
-    elsif pgworker_put_limit.burst not between least_burst and most then
+      perform "${schema}".pgworker_wrong('period', 'must be longer for so many starts', period::text);
+    elsif burst not between least_burst and most then
       perform "${schema}".pgworker_wrong('burst', format(
-        'must be between %s, which is what a tenth of a second allows, and 1000000000', least_burst), pgworker_put_limit.burst::text);
+        'must be between %s, which is what a tenth of a second allows, and 1000000000', least_burst), burst::text);
     end if;
+    given.burst := coalesce(burst, least(most, greatest(1, ceil(max_starts / seconds / 2)))::int);
   end if;
-
-  update "${schema}".pgworker_limit_state s set number = s.number + 1 where s.name = 'changes';
-  select * into before from "${schema}".pgworker_limits l where l.name = pgworker_put_limit.name for update;
-  if found then
-    update "${schema}".pgworker_limits l set
-        task_identifiers = tasks,
-        field = keys,
-        max_running = pgworker_put_limit.max_running,
-        max_starts = pgworker_put_limit.max_starts,
-        period = pgworker_put_limit.period,
-        burst = case when pgworker_put_limit.max_starts is not null then coalesce(pgworker_put_limit.burst, usual_burst::int) end,
-        declared = coalesce(pgworker_put_limit.declared, l.declared),
-        updated_at = clock_timestamp()
-      where l.id = before.id
-      returning * into put;
-    if before.state = 'removing' or before.task_identifiers <> put.task_identifiers or before.field is distinct from put.field
-      or before.max_running is null and put.max_running is not null
-    then
-      update "${schema}".pgworker_limits l set
-          state = 'applying', unaware = null, looked_at = null, place = null, passed = false, sure = false, settled = false
-        where l.id = before.id
-        returning * into put;
-    end if;
-  else
-    insert into "${schema}".pgworker_limits as l (name, task_identifiers, field, max_running, max_starts, period, burst, declared)
-      values (pgworker_put_limit.name, tasks, keys, pgworker_put_limit.max_running,
-        pgworker_put_limit.max_starts, pgworker_put_limit.period,
-        case when pgworker_put_limit.max_starts is not null then coalesce(pgworker_put_limit.burst, usual_burst::int) end,
-        coalesce(pgworker_put_limit.declared, false))
-      returning * into put;
-  end if;
-  perform "${schema}".pgworker_note_limited(tasks || before.task_identifiers);
-  perform pg_notify('pgworker:limits', 's');
-  return put;
+  given.name := name;
+  given.task_identifiers := task_identifiers;
+  given.field := field;
+  given.max_running := max_running;
+  given.max_starts := max_starts;
+  given.period := period;
+  given.declared := declared;
+  return "${schema}".pgworker_define_limit(given);
 end
 $$;
 comment on function "${schema}".pgworker_put_limit(text, text[], text[], int, int, interval, int, boolean) is
   'Makes a limit or changes the one of that name: of jobs of these tasks at most max_running at once, or max_starts in each period and burst at once, '
-  'for each value at this place of the payload if one is given. Without burst it is what half a second allows. It holds as soon as its '
-  'state is active, which workers see to.';
+  'for each value at this place of the payload if one is given. Without burst it is what half a second allows.';
 revoke execute on function "${schema}".pgworker_put_limit(text, text[], text[], int, int, interval, int, boolean) from public;
+
+create or replace function "${schema}".pgworker_put_fair_share(
+  name text, task_identifiers text[], field text[], weights jsonb default null, declared boolean default null
+) returns "${schema}".pgworker_limits
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp as $$
+declare
+  wrong text;
+  given "${schema}".pgworker_limits;
+begin
+  if coalesce(cardinality(field), 0) = 0 then
+    perform "${schema}".pgworker_wrong('field', 'must be 1 to 20 names of at most 1000 characters', field::text);
+  elsif weights is not null and jsonb_typeof(weights) <> 'object' then
+    perform "${schema}".pgworker_wrong('weights', 'must be an object with a number for each value', weights::text);
+  end if;
+  given.weights := coalesce(weights, '{}');
+  select w.value::text into wrong from jsonb_each(given.weights) w
+    where case when jsonb_typeof(w.value) = 'number' then w.value::numeric not between 0.01 and 100 else true end limit 1;
+  if found then
+    perform "${schema}".pgworker_wrong('weights', 'must each be a number between 0.01 and 100', wrong);
+  end if;
+  given.name := name;
+  given.task_identifiers := task_identifiers;
+  given.field := field;
+  given.declared := declared;
+  return "${schema}".pgworker_define_limit(given);
+end
+$$;
+comment on function "${schema}".pgworker_put_fair_share(text, text[], text[], jsonb, boolean) is
+  'Has jobs of these tasks start in turn over the values at this place of the payload, by weight, which is 1 where none is given; as one of the limits '
+  'it has a name, and is deleted as such.';
+revoke execute on function "${schema}".pgworker_put_fair_share(text, text[], text[], jsonb, boolean) from public;
 
 create or replace function "${schema}".pgworker_delete_limit(name text) returns boolean
 language plpgsql volatile security definer
@@ -201,9 +162,11 @@ set search_path = pg_catalog, pg_temp as $$
 declare
   tasks text[];
 begin
-  update "${schema}".pgworker_limit_state s set number = s.number + 1 where s.name = 'changes';
-  update "${schema}".pgworker_limits l set
-      state = 'removing', unaware = null, looked_at = null, place = null, passed = false, sure = false, settled = false, updated_at = clock_timestamp()
+  if not exists (select from "${schema}".pgworker_limits l where l.name = pgworker_delete_limit.name and l.state <> 'removing') then
+    return false;
+  end if;
+  lock table "${schema}".pgworker_limited_tasks in share row exclusive mode;
+  update "${schema}".pgworker_limits l set state = 'removing', updated_at = clock_timestamp()
     where l.name = pgworker_delete_limit.name and l.state <> 'removing'
     returning l.task_identifiers into tasks;
   if not found then
@@ -215,5 +178,33 @@ begin
 end
 $$;
 comment on function "${schema}".pgworker_delete_limit(text) is
-  'Deletes a limit: new jobs are no longer subject to it, and workers let those go that wait for it. Returns whether there was one.';
+  'Deletes a limit: jobs are no longer subject to it, and workers let those go that wait for it alone. Returns whether there was one.';
 revoke execute on function "${schema}".pgworker_delete_limit(text) from public;
+
+-- All together or, where that is refused, because of a trigger of somebody's for instance, one by one: a job that cannot be changed stays as it is.
+create or replace function "${schema}".pgworker_show(tids tid[]) returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
+declare
+  freed record;
+  context text;
+begin
+  with shown as (
+    update "${schema}"._private_jobs j set locked_at = '9999-01-01 00:00:00+00', locked_by = '' where j.ctid = any(tids)
+    returning j.is_available, j.run_at)
+  select count(*) as jobs, min(s.run_at) as earliest into freed from shown s where s.is_available;
+  perform "${schema}".pgworker_wake(freed.jobs, freed.earliest);
+exception when others or assert_failure then
+  get stacked diagnostics context = pg_exception_context;
+  if not "${schema}".pgworker_about_row(sqlstate, context) then raise; end if;
+  if cardinality(tids) > 1 then
+    for at in 1..cardinality(tids) loop
+      perform "${schema}".pgworker_show(tids[at:at]);
+    end loop;
+  else
+    raise warning 'A job cannot be made to wait for limits, or not to: %', sqlerrm;
+  end if;
+end
+$$;
+comment on function "${schema}".pgworker_show(tid[]) is 'Shows jobs that nobody holds, at these addresses, to the trigger that parks them or lets them go.';
+revoke execute on function "${schema}".pgworker_show(tid[]) from public;

@@ -31,7 +31,7 @@ set local client_min_messages = warning;
 -- time is shorter than deadlock_timeout, whoever waits in a circle with it never learns of it. The caller repeats a run that got no lock.
 -- The order is the one in which others take theirs, so circles are rare: who adds jobs looks at the tasks first and keeps that lock
 -- until the transaction ends; once it is ours, those left have claimed or completed jobs, and go on to the queues.
--- The ledger is locked against migrations of others, the jobs against changes where the triggers of the history are missing. Administrators,
+-- The ledger is locked against migrations of others, the jobs against changes where triggers of ours are missing. Administrators,
 -- and the oldest of the peers, make the ledger without the column "breaking".
 do $lock$
 declare
@@ -47,9 +47,10 @@ begin
         where a.attrelid = to_regclass('"${schema}".migrations') and a.attname = 'breaking' and not a.attisdropped)
       then 'alter table "${schema}".migrations add column breaking boolean not null default false' end,
     case when to_regclass('"${schema}".migrations') is not null then 'lock table "${schema}".migrations in share row exclusive mode' end,
-    case when to_regclass('"${schema}"._private_jobs') is not null and 2 > (
+    case when to_regclass('"${schema}"._private_jobs') is not null and 4 > (
         select count(*) from pg_trigger g
-        where g.tgrelid = to_regclass('"${schema}"._private_jobs') and g.tgname in ('pgworker_history_deleted', 'pgworker_history_updated'))
+        where g.tgrelid = to_regclass('"${schema}"._private_jobs') and g.tgname in (
+          'pgworker_history_deleted', 'pgworker_history_updated', 'zz_pgworker_park_added', 'zz_pgworker_park_changed'))
       then 'lock table "${schema}"._private_jobs in share row exclusive mode' end]
   loop
     continue when needed is null;
@@ -424,9 +425,8 @@ create index if not exists pgworker_history_lost_at on "${schema}".pgworker_hist
 comment on table "${schema}".pgworker_history_losses is
   'How many ends of jobs of the last day the history does not show, and why. Rows of one hour and reason are combined when there are many.';
 
--- Limits of the cluster, see R__60_limits_parking.sql. A limit is either one of concurrency or one of rate. The last six columns say how
--- far the jobs that are there know of it. Adding and ending jobs writes nothing of what follows: only a gate does, and only one at a time,
--- so that nobody who adds or ends jobs waits for another who does.
+-- Limits of the cluster, see R__60_limits.sql. A limit is one of concurrency, one of rate or a fair share. Those who add and end jobs write
+-- nothing of what follows but arrivals, which nobody waits for.
 create table if not exists "${schema}".pgworker_limits (
   id int generated always as identity constraint pgworker_limits_pkey primary key,
   name text collate "C" not null constraint pgworker_limits_name_key unique
@@ -437,23 +437,20 @@ create table if not exists "${schema}".pgworker_limits (
   max_starts int constraint pgworker_limits_starts_check check (max_starts between 1 and 1000000000),
   period interval constraint pgworker_limits_period_check check (period between interval '1 millisecond' and interval '3650 days'),
   burst int constraint pgworker_limits_burst_check check (burst between 1 and 1000000000),
+  weights jsonb,
   declared boolean not null default false,
   state text not null default 'applying' constraint pgworker_limits_state_check check (state in ('applying', 'active', 'removing')),
+  settled boolean not null default false,
+  made_by bigint not null default txid_current(),
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
-  unaware text[],
-  looked_at timestamptz,
-  place bigint,
-  passed boolean not null default false,
-  sure boolean not null default false,
-  settled boolean not null default false,
   constraint pgworker_limits_kind_check check (
-    (max_running is null) = (max_starts is not null)
-    and (max_starts is null) = (period is null) and (max_starts is null) = (burst is null))
+    num_nonnulls(max_running, max_starts, weights) = 1 and (max_starts is null) = (period is null) and (max_starts is null) = (burst is null))
 );
 comment on table "${schema}".pgworker_limits is
-  'At most max_running jobs of these tasks at once, or max_starts of them in each period, for each value of a field of the payload if one is '
-  'given. In state applying it is being made known to the jobs that are there, in state removing they are being let go.';
+  'At most max_running jobs of these tasks at once, or max_starts of them in each period, or fair shares by weights, for each value of a field of the '
+  'payload if one is given. In state applying the jobs that are there do not all know of it, in state removing some still wait for it. It is settled '
+  'when all transactions are over that may not have seen it.';
 create table if not exists "${schema}".pgworker_limited_tasks (
   task_identifier text collate "C" constraint pgworker_limited_tasks_pkey primary key,
   task_id int not null constraint pgworker_limited_tasks_task_key unique,
@@ -461,69 +458,61 @@ create table if not exists "${schema}".pgworker_limited_tasks (
   fields text[] not null
 );
 comment on table "${schema}".pgworker_limited_tasks is
-  'What adding a job has to know: the limits that jobs of a task are subject to, and the text of the field of each, null if it has none.';
-create table if not exists "${schema}".pgworker_limit_state (
-  name text constraint pgworker_limit_state_pkey primary key constraint pgworker_limit_state_check check (
-    name in ('changes', 'checked', 'gates', 'applying', 'floors')),
-  number bigint not null
-);
-insert into "${schema}".pgworker_limit_state (name, number)
-  values ('changes', 0), ('checked', -1), ('gates', 0), ('applying', 0), ('floors', 0) on conflict do nothing;
-comment on table "${schema}".pgworker_limit_state is
-  'How often limits were made, changed or deleted, and up to which job permits have been checked; and rows that are locked: by gates, by '
-  'who applies limits, and by who checks the floors of lanes. Only functions that run as the owner can lock them.';
+  'What adding and claiming jobs has to know: the limits that jobs of a task are subject to, and the text of the field of each, null if it has none.';
+create table if not exists "${schema}".pgworker_limit_arrivals (
+  lane text collate "C" not null, task_id int not null, queue_id int, priority smallint not null, flags jsonb, run_at timestamptz not null,
+  limit_ids int[] not null, bucket_values text[] not null
+) with (autovacuum_vacuum_threshold = 500, autovacuum_vacuum_scale_factor = 0);
+comment on table "${schema}".pgworker_limit_arrivals is 'Lanes in which a job has been parked, until the next claim of limited jobs.';
+create table if not exists "${schema}".pgworker_limit_lanes (
+  id bigint generated always as identity constraint pgworker_limit_lanes_pkey primary key,
+  name text collate "C" not null constraint pgworker_limit_lanes_name_key unique,
+  task_id int not null,
+  queue_id int,
+  priority smallint not null,
+  flags jsonb,
+  limit_ids int[] not null,
+  buckets bigint[] not null,
+  share bigint,
+  due_at timestamptz not null,
+  due_id bigint not null default 0,
+  retry_at timestamptz not null default '-infinity',
+  tries int not null default 0,
+  blocked_by bigint,
+  pass float8 not null,
+  used_at timestamptz not null default now()
+) with (fillfactor = 50, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_scale_factor = 0.05);
+comment on table "${schema}".pgworker_limit_lanes is
+  'Jobs that wait for the same: where the first of them is, when to try again if somebody holds it, the bucket that had no room for it, the one of its fair '
+  'share, and its place in the order of starts.';
 create table if not exists "${schema}".pgworker_limit_buckets (
   id bigint generated always as identity constraint pgworker_limit_buckets_pkey primary key,
   limit_id int not null,
   value text collate "C" not null,
   tokens float8,
   filled_at timestamptz,
-  unstarted int not null default 0,
-  turn text collate "C",
   holders bigint[] not null default '{}',
-  since int[] not null default '{}',
-  looked_at timestamptz,
+  waited boolean not null default false,
+  next_at timestamptz,
   constraint pgworker_limit_buckets_value_key unique (limit_id, value)
-) with (fillfactor = 40, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_scale_factor = 0.05);
+) with (fillfactor = 50, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_scale_factor = 0.05);
 comment on table "${schema}".pgworker_limit_buckets is
-  'Values for which limits have been used lately: the jobs that were admitted, in their order, with the second since 2000 in which each was, and when all of '
-  'these were looked at; the tokens of a rate as of a time; how many of the jobs had not started; and the lane that had the last turn.';
-create table if not exists "${schema}".pgworker_limit_lanes (
-  lane text collate "C" constraint pgworker_limit_lanes_pkey primary key,
-  task_id int not null,
-  queue_id int,
-  buckets bigint[] not null,
-  used_at timestamptz not null,
-  level int not null,
-  floor_priority int,
-  floor_run_at timestamptz,
-  floor_id bigint,
-  floor_until timestamptz
-) with (fillfactor = 70, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_scale_factor = 0.05);
-create index if not exists pgworker_limit_lanes_used on "${schema}".pgworker_limit_lanes (used_at);
-create index if not exists pgworker_limit_lanes_floors on "${schema}".pgworker_limit_lanes (lane) where floor_until is not null;
-comment on table "${schema}".pgworker_limit_lanes is
-  'Jobs that wait for the same: of one task, in one queue or none, with the same flags and values; the first of them had the priority that is the '
-  'level. Where a floor is given, none has been seen before '
-  'that priority, time and id, and from when on somebody is to look whether that is still so.';
-create table if not exists "${schema}".pgworker_limit_turns (
-  bucket_id bigint,
-  lane text collate "C",
-  constraint pgworker_limit_turns_pkey primary key (bucket_id, lane)
+  'Values for which limits have been used lately: the jobs that have started, some of which may have ended; the tokens of a rate as of a time; whether a '
+  'lane waits for room, and when there is some if time brings it.';
+create table if not exists "${schema}".pgworker_limit_passes (
+  place bigint, began_at timestamptz, missed bigint[], limits int[], settles int[]
 );
-comment on table "${schema}".pgworker_limit_turns is 'The lanes that wait for a bucket.';
--- The job is the permit: who has been admitted and has ended since has none, though a gate has not noticed.
-create or replace view "${schema}".pgworker_permits as
-  select b.id as bucket_id, h.job_id, timestamptz '2000-01-01 00:00:00+00' + h.since * interval '1 second' as admitted_at
-  from "${schema}".pgworker_limit_buckets b
-  join "${schema}".pgworker_limits l on l.id = b.limit_id
-  cross join lateral unnest(b.holders, b.since) h(job_id, since)
-  where exists (
-    select from "${schema}"._private_jobs j
-    where j.id = h.job_id
-      and (j.is_available or l.max_running is not null and j.locked_at is not null and j.locked_at <> '9999-01-01 00:00:00+00'));
-comment on view "${schema}".pgworker_permits is
-  'Jobs of limited tasks that may run: until they have ended, or, where the limit is a rate, until they have started.';
+insert into "${schema}".pgworker_limit_passes (place)
+  select null where not exists (select from "${schema}".pgworker_limit_passes);
+comment on table "${schema}".pgworker_limit_passes is
+  'One row: how far pgworker_apply_limits has gone through the jobs, for which limits, and which jobs somebody has held.';
+create table if not exists "${schema}".pgworker_limit_turn ();
+comment on table "${schema}".pgworker_limit_turn is 'Always empty. Locked by who claims limited jobs.';
+create table if not exists "${schema}".pgworker_limit_salt (salt text not null);
+insert into "${schema}".pgworker_limit_salt (salt)
+  select gen.salt from (select string_agg(md5(random()::text || clock_timestamp()::text), '') as salt from generate_series(1, 4)) gen
+  where not exists (select from "${schema}".pgworker_limit_salt);
+comment on table "${schema}".pgworker_limit_salt is 'What makes the names of lanes tell nothing of the values they stand for.';
 
 -- The statistics may be lost, and nobody have analysed the table since. Nobody waits for one who has locked it.
 create or replace view "${schema}".pgworker_history_sizes as
@@ -559,8 +548,7 @@ begin
       '"${schema}".pgworker_schedules, "${schema}".pgworker_cleanup, "${schema}".pgworker_pauses, "${schema}".pgworker_turn to %s', grantee);
     execute format('grant select on "${schema}".pgworker_history, "${schema}".pgworker_history_settings, "${schema}".pgworker_history_sizes, '
       '"${schema}".pgworker_history_losses, '
-      '"${schema}".pgworker_limits, "${schema}".pgworker_limited_tasks, "${schema}".pgworker_limit_buckets, "${schema}".pgworker_limit_lanes, '
-      '"${schema}".pgworker_limit_turns, "${schema}".pgworker_permits to %s', grantee);
+      '"${schema}".pgworker_limits, "${schema}".pgworker_limited_tasks to %s', grantee);
   end loop;
 end
 $grants$;

@@ -1,8 +1,6 @@
 package dev.pgworker.internal.store;
 
-import java.sql.Connection;
 import java.sql.SQLException;
-import java.sql.Statement;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Queue;
@@ -22,8 +20,8 @@ import dev.pgworker.testing.TestSchema;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /**
- * Whatever adders, workers of all kinds, people and gates do at the same time, and if some of them die: never more jobs than a limit allows
- * are running or may be claimed, and none is lost.
+ * Whatever adders, workers of all kinds and people do at the same time, while limits are put, changed and deleted, and if some of them die:
+ * never more jobs than a limit allows are running, and none is lost.
  */
 @Tag("thorough")
 class LimitModelTest {
@@ -38,7 +36,7 @@ class LimitModelTest {
     private final AtomicBoolean stopped = new AtomicBoolean();
     private final Queue<Throwable> failures = new ConcurrentLinkedQueue<>();
     private final AtomicLong ended = new AtomicLong();
-    private final AtomicLong admitted = new AtomicLong();
+    private final AtomicLong changes = new AtomicLong();
     private LimitedJobs jobs;
 
     private interface Step {
@@ -57,15 +55,15 @@ class LimitModelTest {
         threads.add(repeat(seed + 3, random -> work(random, "v")));
         threads.add(repeat(seed + 4, random -> work(random, "w")));
         threads.add(repeat(seed + 5, this::workAsNodeDoes));
-        threads.add(repeat(seed + 6, this::gate));
-        threads.add(repeat(seed + 7, this::gate));
+        threads.add(repeat(seed + 6, random -> work(random, "x")));
+        threads.add(repeat(seed + 7, this::change));
         threads.add(repeat(seed + 8, this::administer));
-        threads.add(repeat(seed + 9, this::direct));
+        threads.add(repeat(seed + 9, this::apply));
         threads.add(repeat(seed + 10, this::die));
 
         long until = System.nanoTime() + 10_000_000_000L;
         long looks = 0;
-        while (failures.isEmpty() && (System.nanoTime() < until || admitted.get() <= 50 || ended.get() <= 30)) {
+        while (failures.isEmpty() && (System.nanoTime() < until || ended.get() <= 100 || changes.get() <= 10)) {
             try {
                 look();
                 looks++;
@@ -82,6 +80,7 @@ class LimitModelTest {
 
         assertThat(failures).as("seed %s", seed).isEmpty();
         assertThat(looks).isPositive();
+        System.out.printf("%d looks, %d runs, %d changes of limits%n", looks, ended.get(), changes.get());
         nothingIsLost();
     }
 
@@ -113,18 +112,22 @@ class LimitModelTest {
         return thread;
     }
 
-    /** In one snapshot: what is running or may be claimed, of each tenant and of the task with two limits. */
+    /** In one snapshot: what is running of each tenant, of the task with two limits, and of each queue. */
     private void look() {
         List<String> over =
                 jobs.sql("""
-                select concat(case when grouping(tenant) = 0 then tenant else 'all of t' end, ': ', count(*))
+                select concat(case when grouping(tenant) = 0 then tenant else 'all' end, ': ', count(*))
                 from (
                   select coalesce(j.payload ->> 'tenant', '') as tenant, t.identifier
                   from {schema}._private_jobs j join {schema}._private_tasks t on t.id = j.task_id
-                  where (j.is_available or j.locked_at < '9999-01-01') and t.identifier in ('t', 'u')) r
+                  where j.locked_at < '9999-01-01' and t.identifier in ('t', 'u')) r
                 group by grouping sets ((tenant), ())
                 having count(*) > ? and grouping(tenant) = 0
                   or grouping(tenant) = 1 and count(*) filter (where identifier = 't') > ?
+                union all
+                select concat('queue ', q.job_queue_id, ': ', count(*))
+                from {schema}._private_jobs q where q.job_queue_id is not null and q.locked_at < '9999-01-01'
+                group by q.job_queue_id having count(*) > 1
                 """).params(MOST, MOST_OF_ALL).query(String.class).list();
         if (!over.isEmpty()) {
             failures.add(new AssertionError("over the limit: " + over));
@@ -176,7 +179,10 @@ class LimitModelTest {
     }
 
     private void work(Random random, String worker) {
-        for (long id : jobs.claim(worker, 1 + random.nextInt(4))) {
+        List<Long> claimed = random.nextInt(4) == 0
+                ? jobs.claimOrdinary(worker, 1 + random.nextInt(4))
+                : jobs.claim(worker, 1 + random.nextInt(8));
+        for (long id : claimed) {
             switch (random.nextInt(6)) {
                 case 0 -> jobs.release(worker, id, "retry", random.nextInt(3) * 0.01);
                 case 1 -> jobs.release(worker, id, "back", 0);
@@ -187,8 +193,9 @@ class LimitModelTest {
         }
     }
 
+    /** As a worker that knows nothing of limits claims, and ends a job of any kind. */
     private void workAsNodeDoes(Random random) {
-        for (long id : jobs.claim("pool-node", 1)) {
+        for (long id : jobs.claimOrdinary("pool-node", 1)) {
             if (random.nextBoolean()) {
                 jobs.sql(
                                 "update {schema}._private_jobs set last_error = 'e', run_at = greatest(now(), run_at) + interval '10 ms',"
@@ -206,41 +213,42 @@ class LimitModelTest {
         }
     }
 
-    /** Runs jobs without claiming them, as a direct batch, and sometimes gives up. */
-    private void direct(Random random) throws SQLException {
-        try (Connection connection = db.dataSource().getConnection();
-                Statement statement = connection.createStatement()) {
-            connection.setAutoCommit(false);
-            statement.execute(db.schema().in("create temp table if not exists mine (id bigint) on commit delete rows"));
-            statement.execute(db.schema()
-                    .in("insert into mine select id from {schema}._private_jobs where is_available and"
-                            + " job_queue_id is null and run_at <= now() limit 2 for update skip locked"));
-            statement.execute(db.schema().in("delete from {schema}._private_jobs where id in (select id from mine)"));
-            if (random.nextInt(3) == 0) {
-                connection.rollback();
-            } else {
-                connection.commit();
+    /** A third limit comes, goes, and is changed in between. */
+    private void change(Random random) throws SQLException {
+        switch (random.nextInt(4)) {
+            case 0 -> jobs.delete("extra");
+            case 1 -> jobs.putLimit("extra", "{t,u}", "{other}", 1 + random.nextInt(MOST_OF_ALL));
+            case 2 -> jobs.putLimit("extra", "{u,free}", null, 1 + random.nextInt(MOST_OF_ALL));
+            default -> {
+                jobs.putLimit("tenants", "{t,u}", "{tenant}", 1 + random.nextInt(MOST));
+                jobs.putLimit("all", "{t}", null, 1 + random.nextInt(MOST_OF_ALL));
             }
+        }
+        changes.incrementAndGet();
+        pause(50 + random.nextInt(100));
+    }
+
+    private void apply(Random random) {
+        if (!"more".equals(jobs.sql("select {schema}.pgworker_apply_limits(?)")
+                .param(1 + random.nextInt(100))
+                .query(String.class)
+                .single())) {
+            pause(5);
         }
     }
 
-    private void gate(Random random) {
-        long count = jobs.sql(
-                        "select admitted from {schema}.pgworker_admit(array(select id from {schema}._private_tasks), null, null,"
-                                + " true, null, ?)")
-                .param(1 + random.nextInt(20))
-                .query(Long.class)
-                .single();
-        admitted.addAndGet(count);
-        if (random.nextInt(5) == 0) {
-            jobs.sql("select {schema}.pgworker_check_permits()").query().listOfRows();
+    private static void pause(int millis) {
+        try {
+            Thread.sleep(millis);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
         }
     }
 
     private void administer(Random random) {
         String ids = "array(select id from {schema}._private_jobs order by random() limit 2)";
         String key = "k" + random.nextInt(20);
-        switch (random.nextInt(7)) {
+        switch (random.nextInt(5)) {
             case 0 ->
                 jobs.sql("select id from {schema}.reschedule_jobs(" + ids + ", run_at => now() + interval '5 ms')")
                         .query()
@@ -258,14 +266,8 @@ class LimitModelTest {
                         .param(key)
                         .query()
                         .listOfRows();
-            case 4 ->
-                jobs.sql("select {schema}.recover_dead_worker_jobs(array['pool-node', 'v', 'w'])")
-                        .query()
-                        .listOfRows();
-            case 5 ->
-                jobs.sql("select {schema}.pgworker_review_limits()").query().listOfRows();
             default ->
-                jobs.sql("select * from {schema}.pgworker_apply_limits(50)")
+                jobs.sql("select {schema}.recover_dead_worker_jobs(array['pool-node', 'v', 'w', 'x'])")
                         .query()
                         .listOfRows();
         }
@@ -279,29 +281,24 @@ class LimitModelTest {
                 .param("%" + db.schema().name() + "%")
                 .query()
                 .listOfRows();
-        try {
-            Thread.sleep(100 + random.nextInt(200));
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-        }
+        pause(100 + random.nextInt(200));
     }
 
     private void nothingIsLost() {
-        jobs.sql("select {schema}.force_unlock_workers(array['v', 'w', 'pool-node'])")
+        jobs.sql("select {schema}.force_unlock_workers(array['v', 'w', 'x', 'pool-node'])")
                 .query()
                 .listOfRows();
         jobs.sql("update {schema}._private_jobs set run_at = now() - interval '1 s', attempts = 0")
                 .update();
         jobs.apply();
         for (int round = 0; db.jobs() > 0 && round < 2_000; round++) {
-            jobs.sql("select {schema}.pgworker_check_permits()").query().listOfRows();
-            jobs.admit();
+            List<Long> claimed = new ArrayList<>(jobs.claim("x", 100));
+            claimed.addAll(jobs.claimOrdinary("x", 100));
             look();
-            jobs.claim("x", 100).forEach(id -> jobs.complete("x", id));
+            claimed.forEach(id -> jobs.complete("x", id));
         }
         assertThat(db.jobs()).isZero();
-        jobs.sql("select {schema}.pgworker_check_permits()").query().listOfRows();
-        assertThat(jobs.permits()).isEmpty();
+        assertThat(jobs.used()).isZero();
         assertThat(failures).isEmpty();
     }
 }

@@ -1,8 +1,6 @@
 package dev.pgworker.internal.store;
 
-import java.time.Duration;
 import java.util.List;
-import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -13,10 +11,8 @@ import dev.pgworker.testing.TestSchema;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-/** What tests of limits do in SQL: put limits, admit, claim, and look at jobs. */
+/** What tests of limits do in SQL: put limits, claim, and look at jobs. */
 final class LimitedJobs {
-
-    private static final String ALL_TASKS = "array(select id from {schema}._private_tasks)";
 
     private static final Pattern BUFFERS = Pattern.compile("shared hit=(\\d+)(?: read=(\\d+))?");
 
@@ -28,11 +24,15 @@ final class LimitedJobs {
 
     /** Puts a limit of concurrency and waits until it holds. */
     void limit(String name, String tasks, String field, int maxRunning) {
+        putLimit(name, tasks, field, maxRunning);
+        apply();
+    }
+
+    void putLimit(String name, String tasks, String field, int maxRunning) {
         db.sql("select name from {schema}.pgworker_put_limit(?, ?::text[], ?::text[], max_running => ?)")
                 .params(name, tasks, field, maxRunning)
                 .query(String.class)
                 .single();
-        apply();
     }
 
     /** Puts a limit of rate and waits until it holds. */
@@ -45,18 +45,32 @@ final class LimitedJobs {
         apply();
     }
 
-    /** Does what there is to do for limits that were put or deleted, but for what has to wait for somebody for long. */
+    /** Puts a fair share and waits until it holds. */
+    void share(String name, String tasks, String field, String weights) {
+        db.sql("select name from {schema}.pgworker_put_fair_share(?, ?::text[], ?::text[], ?::jsonb)")
+                .params(name, tasks, field, weights)
+                .query(String.class)
+                .single();
+        apply();
+    }
+
+    void delete(String name) {
+        db.sql("select {schema}.pgworker_delete_limit(?)")
+                .param(name)
+                .query(Boolean.class)
+                .single();
+    }
+
+    /** Does what there is to do for limits that were put or deleted, but for what has to wait for transactions of others. */
     void apply() {
         for (int steps = 0; steps < 10_000; steps++) {
-            List<Map<String, Object>> rows = db.sql("select * from {schema}.pgworker_apply_limits(500)")
-                    .query()
-                    .listOfRows();
-            if (rows.isEmpty() || "later".equals(rows.get(0).get("note"))) {
+            String left = db.sql("select {schema}.pgworker_apply_limits(500)")
+                    .query(String.class)
+                    .single();
+            if (left.equals("done") || left.equals("later")) {
                 return;
             }
-            if (rows.get(0).get("note") != null) {
-                Thread.onSpinWait();
-            }
+            Thread.onSpinWait();
         }
         throw new IllegalStateException("limits are not applied");
     }
@@ -68,12 +82,19 @@ final class LimitedJobs {
                 .single();
     }
 
-    /** Adds so many jobs of "t" without payload. */
-    void addMany(int number) {
-        db.sql(
-                        "select {schema}.pgworker_add_jobs(array_agg('t'::text), array_agg('{}'::text), null, null, null, null, null)"
-                                + " from generate_series(1, ?)")
-                .param(number)
+    /** Adds a job with further arguments, which are SQL. */
+    long add(String task, String payload, String arguments) {
+        return db.sql("select id from {schema}.add_job(?, ?::json, " + arguments + ")")
+                .params(task, payload)
+                .query(Long.class)
+                .single();
+    }
+
+    /** Adds so many jobs whose payload is SQL with "n", their number. */
+    void addMany(String task, String payload, int number) {
+        db.sql("select {schema}.pgworker_add_jobs(array_agg(?::text), array_agg(" + payload
+                        + "), null, null, null, null, null) from generate_series(1, ?) n")
+                .params(task, number)
                 .query()
                 .listOfRows();
     }
@@ -85,59 +106,36 @@ final class LimitedJobs {
                 .single();
     }
 
-    /**
-     * Looks at everything, as a gate of a worker that serves all tasks does and that was told of all jobs that were parked. Returns how
-     * many jobs were admitted.
-     */
-    long admit() {
-        return admit(ALL_TASKS);
-    }
-
-    long admit(String taskIds) {
-        db.sql("select {schema}.pgworker_lower_floors(array(select distinct"
-                        + " {schema}.pgworker_place(substr(locked_by, 16), priority, run_at)"
-                        + " from {schema}._private_jobs where {schema}.pgworker_parked(locked_at)))")
-                .query()
-                .listOfRows();
-        return admitUntold(taskIds);
-    }
-
-    /** As {@link #admit()}, but the gate was told of nothing. */
-    long admitUntold() {
-        return admitUntold(ALL_TASKS);
-    }
-
-    private long admitUntold(String taskIds) {
-        return db.sql("select admitted from {schema}.pgworker_admit(" + taskIds + ", null, null, true, null, 1000)")
-                .query(Long.class)
-                .single();
-    }
-
-    /** Lets so many thousands of jobs through gates that are told of nothing, and deletes them. */
-    void admitAndDelete(int number) {
-        for (int i = 0; i < number / 1000; i++) {
-            lookAtAllHolders();
-            assertThat(admitUntold()).isEqualTo(1000);
-            db.sql("delete from {schema}._private_jobs where is_available").update();
-        }
-        lookAtAllHolders();
-    }
-
-    /** Makes the next gate look at all holders of a limit, of which it looks at some only if it did so a moment ago. */
-    void lookAtAllHolders() {
-        db.sql("update {schema}.pgworker_limit_buckets set looked_at = null").update();
-    }
-
+    /** Claims jobs of limited tasks. */
     List<Long> claim(String worker, int wanted) {
-        return db.sql("select id from " + ClaimSql.claim("?", "?") + " c order by id")
+        return claim(worker, wanted, "null", "true");
+    }
+
+    /**
+     * As {@link #claim(String, int)}.
+     *
+     * @param forbidden an array of flags, or null
+     * @param tasks a condition on the tasks "t" that the worker serves
+     */
+    List<Long> claim(String worker, int wanted, String forbidden, String tasks) {
+        return db.sql("select c.id from " + claimed(forbidden, tasks) + " c where c.id is not null")
                 .params(worker, wanted)
                 .query(Long.class)
                 .list();
     }
 
-    List<Long> admitAndClaim(String worker) {
-        admit();
-        return claim(worker, 1000);
+    /** Returns what stands for all rows of a claim, with the parameters worker and wanted. */
+    static String claimed(String forbidden, String tasks) {
+        return "{schema}.pgworker_claim_limited(row(?, array(select t.id from {schema}._private_tasks t where " + tasks
+                + " order by t.id), null, null, null, true, " + forbidden + ", null)::{schema}.pgworker_request, ?)";
+    }
+
+    /** Claims as for tasks without limits. */
+    List<Long> claimOrdinary(String worker, int wanted) {
+        return db.sql("select id from " + ClaimSql.claim("?", "?") + " c order by id")
+                .params(worker, wanted)
+                .query(Long.class)
+                .list();
     }
 
     void complete(String worker, long id) {
@@ -189,31 +187,32 @@ final class LimitedJobs {
                 .orElse("gone");
     }
 
-    List<Long> permits() {
-        return db.sql("select job_id from {schema}.pgworker_permits order by job_id, bucket_id")
+    /** Returns how many permits of all limits are in use. */
+    long used() {
+        return db.sql("select coalesce(sum(t.used), 0)::bigint from {schema}.pgworker_limited_totals() t")
                 .query(Long.class)
-                .list();
+                .single();
+    }
+
+    String phase(String name) {
+        return db.sql("select state from {schema}.pgworker_limits where name = ?")
+                .param(name)
+                .query(String.class)
+                .optional()
+                .orElse("gone");
     }
 
     /** Runs the statement and returns how many buffers it touched. */
-    long buffers(String statement) {
+    long buffers(String statement, Object... parameters) {
         String plan = String.join(
                 "\n",
                 db.sql("explain (analyze, buffers) " + statement)
+                        .params(parameters)
                         .query(String.class)
                         .list());
         Matcher matcher = BUFFERS.matcher(plan);
         assertThat(matcher.find()).as(plan).isTrue();
         return Long.parseLong(matcher.group(1)) + (matcher.group(2) == null ? 0 : Long.parseLong(matcher.group(2)));
-    }
-
-    /** Makes it so much longer ago that jobs were admitted. */
-    void age(Duration by) {
-        db.sql(
-                        "update {schema}.pgworker_limit_buckets set since = array(select s - ? from unnest(since) with ordinality u(s, n)"
-                                + " order by n)")
-                .param((int) by.toSeconds())
-                .update();
     }
 
     JdbcClient.StatementSpec sql(String text) {

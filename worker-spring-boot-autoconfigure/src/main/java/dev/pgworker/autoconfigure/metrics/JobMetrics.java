@@ -141,14 +141,6 @@ final class JobMetrics {
             reconciled().increment(claims.jobs());
             return;
         }
-        if (event instanceof WorkerEvent.JobsAdmitted admitted) {
-            Counter.builder("worker.limit.admitted")
-                    .description("Jobs of limited tasks that this worker has let through")
-                    .tag(WorkerMetrics.WORKER, worker)
-                    .register(registry)
-                    .increment((double) admitted.jobs());
-            return;
-        }
         if (!(event instanceof WorkerEvent.OfJob ofJob) || event instanceof WorkerEvent.SupersededJobEnded) {
             return;
         }

@@ -367,13 +367,12 @@ class WorkerHealthTest {
                     try (Connection connection = DriverManager.getConnection(db.url());
                             Statement statement = connection.createStatement()) {
                         connection.setAutoCommit(false);
-                        statement.execute(
-                                "select from " + db.schema() + ".pgworker_limit_state where name = 'gates' for update");
+                        statement.execute("lock table " + db.schema() + ".pgworker_limit_turn in exclusive mode");
 
                         Awaitility.await()
                                 .until(() ->
                                         health(context, "engine").getDetails().get("heldUp") instanceof List<?> told
-                                                && told.toString().contains("lock of limits"));
+                                                && told.toString().contains("tables or rows of limits"));
                         Awaitility.await()
                                 .until(() -> group(context, "readiness").equals(Status.UP));
                     }

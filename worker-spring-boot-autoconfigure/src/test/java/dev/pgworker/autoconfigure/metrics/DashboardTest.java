@@ -63,7 +63,6 @@ class DashboardTest {
                     PrometheusMeterRegistry registry = context.getBean(PrometheusMeterRegistry.class);
                     Awaitility.await().until(() -> !registry.scrape().contains("worker_backlog_age_seconds NaN"));
                     Awaitility.await().until(() -> registry.scrape().contains("worker_limit_used"));
-                    Awaitility.await().until(() -> registry.scrape().contains("worker_limit_admitted"));
 
                     Set<String> scraped = names(SAMPLE, registry.scrape());
                     assertThat(names(METRIC, dashboardQueries())).isNotEmpty().isSubsetOf(scraped);

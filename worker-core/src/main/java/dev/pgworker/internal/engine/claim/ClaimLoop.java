@@ -47,6 +47,7 @@ public final class ClaimLoop extends BackgroundService implements WorkSignal.Rec
 
     private final WorkerContext context;
     private final Claims claims;
+    private final LimitedClaims limited;
     private final LocalQueue localQueue;
     private final DueJobs due;
     private final Ownership ownership;
@@ -74,6 +75,7 @@ public final class ClaimLoop extends BackgroundService implements WorkSignal.Rec
     private boolean knowsTasks;
     private boolean begun;
     private boolean mayHaveDue = true;
+    private boolean limitedFirst;
     private long pollAt;
 
     /** How soon to look again for what somebody held for the moment; each time later, because a moment may take long. */
@@ -91,6 +93,7 @@ public final class ClaimLoop extends BackgroundService implements WorkSignal.Rec
     public ClaimLoop(
             WorkerContext context,
             Claims claims,
+            LimitedClaims limited,
             LocalQueue localQueue,
             DueJobs due,
             Ownership ownership,
@@ -100,6 +103,7 @@ public final class ClaimLoop extends BackgroundService implements WorkSignal.Rec
         super("worker-fetch", false, context.outage());
         this.context = context;
         this.claims = claims;
+        this.limited = limited;
         this.localQueue = localQueue;
         this.due = due;
         this.ownership = ownership;
@@ -122,6 +126,12 @@ public final class ClaimLoop extends BackgroundService implements WorkSignal.Rec
 
     @Override
     public void capacityFreed() {
+        wake();
+    }
+
+    @Override
+    public void limitsMayAllow() {
+        limited.tell();
         wake();
     }
 
@@ -218,26 +228,49 @@ public final class ClaimLoop extends BackgroundService implements WorkSignal.Rec
         } else {
             mayHaveDue |= polls;
         }
-        if (!mayHaveDue) {
+        if (polls) {
+            limited.tell();
+        }
+        if (!mayHaveDue && limited.nanosUntilDue() > 0) {
             return false;
         }
         int room = localQueue.reserve();
         if (room == 0) {
             return false;
         }
-        Claims.Result result;
         try {
-            int named = claimAnnounced(room);
-            if (named == room) {
-                return true;
+            // In turn, so that of both there are some where handlers are few.
+            limitedFirst = !limitedFirst;
+            int some = limitedFirst ? claimLimited(room) : 0;
+            int left = room - some;
+            boolean more = false;
+            if (mayHaveDue && left > 0) {
+                Claims.Result result = claimOrdinary(left);
+                left -= result.count();
+                more = result.full();
             }
-            // If this throws, whether something is due is still unknown.
-            result = claims.claim(room - named);
+            some += limitedFirst ? 0 : claimLimited(left);
+            return more || (some > 0 && limited.nanosUntilDue() <= 0);
         } finally {
             localQueue.unreserve(room);
         }
+    }
+
+    private int claimLimited(int room) throws SQLException {
+        return room > 0 && limited.nanosUntilDue() <= 0 ? limited.claim(room).count() : 0;
+    }
+
+    /** Returns how many jobs it has claimed, and whether it is worth going on at once. */
+    private Claims.Result claimOrdinary(int room) throws SQLException {
+        int named = claimAnnounced(room);
+        if (named == room) {
+            return new Claims.Result(named, true, false);
+        }
+        // If this throws, whether something is due is still unknown.
+        Claims.Result result = claims.claim(room - named);
+        int count = named + result.count();
         if (result.full()) {
-            return true;
+            return new Claims.Result(count, true, false);
         }
         mayHaveDue = anyAnnounced();
         if (result.count() > 0 || !result.again()) {
@@ -250,7 +283,7 @@ public final class ClaimLoop extends BackgroundService implements WorkSignal.Rec
         if (result.again()) {
             due.dueWithin(heldRows.next());
         }
-        return notified.get() || mayHaveDue;
+        return new Claims.Result(count, notified.get() || mayHaveDue, false);
     }
 
     private boolean anyAnnounced() {
@@ -287,6 +320,11 @@ public final class ClaimLoop extends BackgroundService implements WorkSignal.Rec
             nanos = Math.min(nanos, due.nanosUntilDue());
         }
         nanos = Math.min(nanos, due.nanosUntilLook());
+        long untilLimited = limited.nanosUntilDue();
+        if (untilLimited > 0) {
+            // What is due already waits for room.
+            nanos = Math.min(nanos, untilLimited);
+        }
         quiet = !mayHaveDue;
         try {
             pause(Math.max(nanos, 0));

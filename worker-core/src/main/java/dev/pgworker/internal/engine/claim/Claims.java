@@ -99,7 +99,7 @@ public final class Claims {
      */
     public record Result(int count, boolean full, boolean again) {
 
-        private static final Result NONE = new Result(0, false, false);
+        static final Result NONE = new Result(0, false, false);
     }
 
     /** Looks up the tasks whose jobs are to be claimed. */
@@ -227,12 +227,12 @@ public final class Claims {
     }
 
     /** What a trigger of somebody's raises concerns a row, whatever its SQLSTATE says. */
-    private static boolean isRaised(Throwable e) {
+    static boolean isRaised(Throwable e) {
         ServerErrorMessage answer = e instanceof PSQLException sql ? sql.getServerErrorMessage() : null;
         return answer != null && "exec_stmt_raise".equals(answer.getRoutine());
     }
 
-    private static Result rethrow(Throwable e) throws SQLException {
+    static Result rethrow(Throwable e) throws SQLException {
         if (e instanceof SQLException sql) {
             throw sql;
         } else if (e instanceof Error error) {
@@ -316,6 +316,10 @@ public final class Claims {
     }
 
     private void publish(int count) {
+        publish(context, count);
+    }
+
+    static void publish(WorkerContext context, int count) {
         context.publish(() -> count == 0
                 ? new WorkerEvent.FetchEmpty(context.workerId())
                 : new WorkerEvent.JobsFetched(context.workerId(), count));
@@ -338,6 +342,10 @@ public final class Claims {
     }
 
     private void publishFailure(Throwable e) {
+        publishFailure(context, e);
+    }
+
+    static void publishFailure(WorkerContext context, Throwable e) {
         Exception error = e instanceof Exception exception ? exception : new IllegalStateException(e);
         context.publish(() -> new WorkerEvent.FetchFailed(context.workerId(), error));
     }

@@ -6,8 +6,6 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 
-import org.jspecify.annotations.Nullable;
-
 import dev.pgworker.internal.engine.queue.Unit.LocalJob;
 import dev.pgworker.internal.store.ClaimedJob;
 
@@ -16,9 +14,6 @@ import dev.pgworker.internal.store.ClaimedJob;
  * {@link LocalQueue} that it belongs to.
  */
 final class ClaimSizes {
-
-    /** For so long after one of a task with a limit of starts has come, no jobs are claimed ahead. */
-    private static final long NONE_AHEAD_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /** So long the number of queues with due jobs is taken for known. */
     private static final long KNOWN_NANOS = TimeUnit.SECONDS.toNanos(1);
@@ -38,9 +33,6 @@ final class ClaimSizes {
 
     /** When that was, by {@link System#nanoTime}. */
     private long claimedAt = System.nanoTime();
-
-    /** When a job came of a task with a limit of starts, by {@link System#nanoTime}. */
-    private @Nullable Long ratedAt;
 
     ClaimSizes(int concurrency, int mostAhead, int longestRun) {
         this.concurrency = concurrency;
@@ -67,15 +59,9 @@ final class ClaimSizes {
         }
     }
 
-    /** Takes note of a job of a task with a limit of starts. */
-    void rated() {
-        ratedAt = System.nanoTime();
-    }
-
     /** Returns how many jobs may wait for a handler. */
     int ahead() {
-        boolean rated = ratedAt != null && System.nanoTime() - ratedAt < NONE_AHEAD_NANOS;
-        return rated ? 0 : pace.jobs(concurrency, Pace.AHEAD_NANOS, mostAhead);
+        return pace.jobs(concurrency, Pace.AHEAD_NANOS, mostAhead);
     }
 
     /** Returns how many jobs of a queue to claim together if the first is of this task, so that as many handlers as there are queues have something to do. */

@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Predicate;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
@@ -38,6 +39,13 @@ public final class InFlight {
     private volatile long payloadChars;
 
     @GuardedBy("this") private long settledInTotal;
+
+    /** Called, holding no lock, when jobs with permits of limits are settled. */
+    private final Runnable onPermits;
+
+    InFlight(Runnable onPermits) {
+        this.onPermits = onPermits;
+    }
 
     synchronized void add(Collection<LocalJob> jobs) {
         long chars = 0;
@@ -168,7 +176,16 @@ public final class InFlight {
     }
 
     /** Forgets jobs whose outcome is written; returns the queues of which nothing is left. */
-    public synchronized List<HeldQueue> settled(Collection<Job> jobs) {
+    public List<HeldQueue> settled(Collection<Job> jobs) {
+        AtomicBoolean anyLimited = new AtomicBoolean();
+        List<HeldQueue> over = settled(jobs, anyLimited);
+        if (anyLimited.get()) {
+            onPermits.run();
+        }
+        return over;
+    }
+
+    private synchronized List<HeldQueue> settled(Collection<Job> jobs, AtomicBoolean anyLimited) {
         List<HeldQueue> over = new ArrayList<>();
         long chars = 0;
         for (Job job : jobs) {
@@ -177,6 +194,7 @@ public final class InFlight {
             if (local != null) {
                 chars += local.job.payload().length();
                 settledInTotal++;
+                anyLimited.compareAndSet(false, local.limited);
                 if (--local.unit.unsettled == 0 && local.unit.queueId != 0) {
                     over.add(local.unit.queue(renewals.of(claim) == null ? local.unit.lockedAt : null));
                 }

@@ -58,7 +58,7 @@ public final class LocalQueue {
 
     @GuardedBy("this") private final ReadyUnits ready = new ReadyUnits();
 
-    private final InFlight inFlight = new InFlight();
+    private final InFlight inFlight;
 
     @GuardedBy("this") private final RunnerSlots slots;
 
@@ -80,12 +80,15 @@ public final class LocalQueue {
      *
      * @param held what is not to be started
      * @param onChange called, on any thread, when there is room again or jobs are to be given back; must return soon
+     * @param onPermits called, on any thread, when permits of limits have become free; must return soon
      */
-    public LocalQueue(Limits limits, HeldBack held, FreedQueues freedQueues, Runnable onChange) {
+    public LocalQueue(
+            Limits limits, HeldBack held, FreedQueues freedQueues, Runnable onChange, Runnable onPermits) {
         this.limits = limits;
         this.held = held;
         this.freedQueues = freedQueues;
         this.onChange = onChange;
+        inFlight = new InFlight(onPermits);
         slots = new RunnerSlots(limits.concurrency);
         sizes = new ClaimSizes(limits.concurrency, limits.ahead, limits.longestRun);
     }
@@ -104,6 +107,16 @@ public final class LocalQueue {
             return Math.max(free, free + ahead - expected);
         }
         return expected * 2 > ahead + free ? 0 : Math.max(0, free + ahead - expected);
+    }
+
+    /**
+     * Returns how many limited jobs may be claimed where there is room for so many: those hold permits, so no more than one of them waits
+     * for a handler while others run.
+     */
+    public synchronized int limitedOf(int room) {
+        int waiting = inFlight.claims(local -> local.waits && local.limited).size();
+        int idle = limits.concurrency - slots.running() - waiting;
+        return Math.min(room, idle > 0 || waiting > 0 ? Math.max(0, idle) : 1);
     }
 
     /** Keeps room for a claim until {@link #unreserve}; returns for how many jobs, as {@link #free}. */
@@ -178,9 +191,6 @@ public final class LocalQueue {
                         units.add(unit);
                     }
                 }
-                if (held.isRated(job.job())) {
-                    sizes.rated();
-                }
             }
         }
         inFlight.add(locals);
@@ -237,7 +247,9 @@ public final class LocalQueue {
                 next = local.job;
                 slots.start(runner, local);
             }
-            worthALook = (noRoom && free() > 0) || (noneExpired && !expired.isEmpty());
+            worthALook = (noRoom && free() > 0)
+                    || (noneExpired && !expired.isEmpty())
+                    || (local != null && local.limited);
         }
         if (worthALook) {
             onChange.run();

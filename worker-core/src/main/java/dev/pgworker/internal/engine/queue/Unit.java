@@ -31,6 +31,7 @@ final class Unit implements Comparable<Unit> {
     /** How many of its jobs are not settled. Guarded by {@link InFlight}. */
     int unsettled;
 
+    private final boolean limited;
     private final int priority;
     private final Instant runAt;
     private final long firstId;
@@ -40,6 +41,7 @@ final class Unit implements Comparable<Unit> {
         queueId = first.queueId();
         queueName = first.job().queueName();
         lockedAt = first.job().lockedAt();
+        limited = first.limited();
         priority = first.job().priority();
         runAt = first.job().runAt();
         firstId = first.job().id();
@@ -50,10 +52,13 @@ final class Unit implements Comparable<Unit> {
         return new HeldQueue(queueId, Objects.requireNonNull(queueName), since);
     }
 
-    /** The order of the first jobs in that of all jobs. */
+    /** The order of the first jobs in that of all jobs; those that hold permits of limits come before the others. */
     @Override
     public int compareTo(Unit other) {
-        int order = Integer.compare(priority, other.priority);
+        int order = Boolean.compare(other.limited, limited);
+        if (order == 0) {
+            order = Integer.compare(priority, other.priority);
+        }
         if (order == 0) {
             order = runAt.compareTo(other.runAt);
         }
@@ -75,6 +80,7 @@ final class Unit implements Comparable<Unit> {
     static final class LocalJob {
 
         final @Nullable String address;
+        final boolean limited;
 
         /** The jobs that one handler runs one after the other, this one among them. */
         final Unit unit;
@@ -91,6 +97,7 @@ final class Unit implements Comparable<Unit> {
         LocalJob(ClaimedJob claimed, Unit unit, long at) {
             this.job = claimed.job();
             this.address = claimed.address();
+            this.limited = claimed.limited();
             this.unit = unit;
             this.at = at;
         }

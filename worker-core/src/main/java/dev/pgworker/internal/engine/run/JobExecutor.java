@@ -228,9 +228,9 @@ public final class JobExecutor {
      */
     public void takeOver(List<EncodedOutcome> ended, @Nullable Job running) {
         List<ClaimedJob> held = new ArrayList<>();
-        ended.forEach(outcome -> held.add(new ClaimedJob(outcome.job(), 0, null)));
+        ended.forEach(outcome -> held.add(new ClaimedJob(outcome.job(), 0, null, false)));
         if (running != null) {
-            held.add(new ClaimedJob(running, 0, null));
+            held.add(new ClaimedJob(running, 0, null, false));
             Attempt attempt = attempts.of(Claim.of(running));
             if (attempt != null) {
                 attempt.setClaimed();

@@ -18,11 +18,10 @@ import org.postgresql.PGConnection;
 import dev.pgworker.testing.TestSchema;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-/** Every way in which a job of a limited task may become available parks it, and every way in which one ends frees its permits. */
+/** Every way in which a job of a limited task may become available parks it, and every way in which a run ends frees its permits. */
 @Tag("thorough")
-class LimitTriggersTest {
+class LimitParkingTest {
 
     @RegisterExtension
     final TestSchema db = new TestSchema();
@@ -68,7 +67,8 @@ class LimitTriggersTest {
         assertThat(List.of(one, keyed, several.get(0), several.get(1), raw, copied))
                 .allSatisfy(id -> assertThat(jobs.state(id)).isEqualTo("parked"));
         assertThat(jobs.state(jobs.add("other", "{}"))).isEqualTo("available");
-        assertThat(jobs.claim("w", 10)).hasSize(1);
+        assertThat(jobs.claimOrdinary("w", 10)).hasSize(1);
+        assertThat(jobs.claim("w", 10)).containsExactly(one);
     }
 
     @Test
@@ -83,17 +83,17 @@ class LimitTriggersTest {
                 .query(Long.class)
                 .single();
 
-        assertThat(jobs.admitAndClaim("w")).containsExactly(first);
+        assertThat(jobs.claim("w", 10)).containsExactly(first);
         jobs.complete("w", first);
-        assertThat(jobs.admitAndClaim("w")).containsExactly(last);
+        assertThat(jobs.claim("w", 10)).containsExactly(last);
         jobs.complete("w", last);
-        assertThat(jobs.admitAndClaim("w")).isEmpty();
-        assertThat(jobs.sql(
-                                "select waits[1] from {schema}.pgworker_admit(array(select id from {schema}._private_tasks), null,"
-                                        + " null, true, null, 10)")
+        assertThat(jobs.claim("w", 10)).isEmpty();
+        assertThat(jobs.sql("select extract(epoch from c.run_at - c.locked_at) from "
+                                + LimitedJobs.claimed("null", "true") + " c where c.id is null")
+                        .params("w", 10)
                         .query(Double.class)
                         .single())
-                .isBetween(3_500.0, 3_600.0);
+                .isBetween(3_000.0, 3_600.0);
         assertThat(jobs.state(later)).isEqualTo("parked");
     }
 
@@ -110,8 +110,8 @@ class LimitTriggersTest {
     void permitsGoWithTheRunHoweverItEnds(String end) {
         long id = jobs.add("t", "{}");
         long next = jobs.add("t", "{}");
-        assertThat(jobs.admitAndClaim("w")).containsExactly(id);
-        assertThat(jobs.admitAndClaim("v")).isEmpty();
+        assertThat(jobs.claim("w", 10)).containsExactly(id);
+        assertThat(jobs.claim("v", 10)).isEmpty();
 
         if (end.startsWith("select")) {
             jobs.sql(end).param(id).query().listOfRows();
@@ -119,28 +119,28 @@ class LimitTriggersTest {
             jobs.sql(end).param(id).update();
         }
 
-        assertThat(jobs.permits()).isEmpty();
+        assertThat(jobs.used()).isZero();
         assertThat(jobs.state(id)).isNotIn("available", "running");
         jobs.sql("update {schema}._private_jobs set run_at = now() - interval '1 h' where id = ?")
                 .param(next)
                 .update();
-        assertThat(jobs.admitAndClaim("v")).containsExactly(next);
+        assertThat(jobs.claim("v", 10)).containsExactly(next);
     }
 
     @Test
     void releasesSayWhatBecameOfTheJobAndParkIt() {
         long id = jobs.add("t", "{}");
-        jobs.admitAndClaim("w");
+        jobs.claim("w", 10);
         assertThat(jobs.release("w", id, "retry", 0)).isEqualTo("retried");
         assertThat(jobs.state(id)).isEqualTo("parked");
-        jobs.admitAndClaim("w");
+        jobs.claim("w", 10);
         assertThat(jobs.release("w", id, "back", 0)).isEqualTo("back");
         assertThat(jobs.state(id)).isEqualTo("parked");
-        assertThat(jobs.permits()).isEmpty();
-        jobs.admitAndClaim("w");
+        assertThat(jobs.used()).isZero();
+        jobs.claim("w", 10);
         assertThat(jobs.release("w", id, "fail", 0)).isEqualTo("failed");
         assertThat(jobs.state(id)).isEqualTo("failed");
-        assertThat(jobs.permits()).isEmpty();
+        assertThat(jobs.used()).isZero();
 
         jobs.sql("select id from {schema}.reschedule_jobs(array[?::bigint], attempts => 0, max_attempts => 3)")
                 .param(id)
@@ -148,29 +148,25 @@ class LimitTriggersTest {
                 .single();
 
         assertThat(jobs.state(id)).isEqualTo("parked");
-        assertThat(jobs.admitAndClaim("w")).containsExactly(id);
+        assertThat(jobs.claim("w", 10)).containsExactly(id);
     }
 
     @Test
     void aJobThatWaitsIsReplacedAndRemovedLikeOthers() {
         long id = jobs.addWithKey("t", "{\"tenant\":1}", "k", "replace");
         jobs.add("t", "{\"tenant\":2}");
-        jobs.admitAndClaim("w");
+        assertThat(jobs.claim("w", 10)).hasSize(2);
         long other = jobs.addWithKey("t", "{\"tenant\":2}", "k2", "replace");
         assertThat(jobs.state(other)).isEqualTo("parked");
 
         assertThat(jobs.addWithKey("t", "{\"tenant\":3}", "k2", "replace")).isEqualTo(other);
         assertThat(jobs.state(other)).isEqualTo("parked");
-        assertThat(jobs.admit()).isEqualTo(1);
-        assertThat(jobs.state(other)).isEqualTo("available");
         assertThat(jobs.addWithKey("t", "{\"tenant\":3}", "k2", "unsafe_dedupe"))
                 .isEqualTo(other);
-        assertThat(jobs.state(other)).isEqualTo("available");
         assertThat(jobs.addWithKey("t", "{\"tenant\":2}", "k2", "preserve_run_at"))
                 .isEqualTo(other);
         assertThat(jobs.state(other)).isEqualTo("parked");
-        assertThat(jobs.permits()).hasSize(2).doesNotContain(other);
-        assertThat(jobs.admit()).isZero();
+        assertThat(jobs.claim("v", 10)).isEmpty();
         assertThat(jobs.addWithKey("free", "{\"tenant\":2}", "k2", "replace")).isEqualTo(other);
         assertThat(jobs.state(other)).isEqualTo("available");
 
@@ -178,7 +174,7 @@ class LimitTriggersTest {
         assertThat(replaced).isNotEqualTo(id);
         assertThat(jobs.state(id)).isEqualTo("running");
         assertThat(jobs.state(replaced)).isEqualTo("parked");
-        assertThat(jobs.admit()).isZero();
+        assertThat(jobs.claim("v", 10)).isEmpty();
         jobs.sql("select id from {schema}.remove_job('k')").query(Long.class).single();
         assertThat(jobs.state(replaced)).isEqualTo("gone");
     }
@@ -207,17 +203,13 @@ class LimitTriggersTest {
                 .param(id)
                 .query(Long.class)
                 .single();
-        assertThat(jobs.admit()).isZero();
+        assertThat(jobs.claim("w", 10)).isEmpty();
         jobs.sql("select id from {schema}.reschedule_jobs(array[?::bigint], run_at => now())")
                 .param(id)
                 .query(Long.class)
                 .single();
-        assertThat(jobs.admit()).isOne();
-        jobs.sql("select id from {schema}.reschedule_jobs(array[?::bigint], run_at => now() + interval '1 hour')")
-                .param(id)
-                .query(Long.class)
-                .single();
-        assertThat(jobs.permits()).isEmpty();
+        assertThat(jobs.claim("w", 10)).containsExactly(id);
+        assertThat(jobs.release("w", id, "retry", 0)).isEqualTo("retried");
         jobs.sql("select id from {schema}.permanently_fail_jobs(array[?::bigint])")
                 .param(id)
                 .query(Long.class)
@@ -229,7 +221,7 @@ class LimitTriggersTest {
                         .query(Long.class)
                         .list())
                 .containsExactly(done);
-        assertThat(jobs.permits()).isEmpty();
+        assertThat(jobs.used()).isZero();
     }
 
     @Test
@@ -272,7 +264,7 @@ class LimitTriggersTest {
         long id = jobs.add("t", payload);
 
         assertThat(jobs.state(id)).isEqualTo("parked");
-        assertThat(jobs.admitAndClaim("w")).containsExactly(id);
+        assertThat(jobs.claim("w", 10)).containsExactly(id);
     }
 
     @Test
@@ -286,9 +278,9 @@ class LimitTriggersTest {
         }
 
         // \\u0000 and what stands for \u0000 are one value, and so are a number and its text
-        assertThat(jobs.admitAndClaim("w")).hasSize(9);
+        assertThat(jobs.claim("w", 100)).hasSize(9);
         jobs.add("t", "{\"tenant\":1}");
-        assertThat(jobs.admit()).isZero();
+        assertThat(jobs.claim("w", 10)).isEmpty();
     }
 
     @Test
@@ -307,26 +299,13 @@ class LimitTriggersTest {
         }
         jobs.add("t", "{\"tenant\":\"\\u0000\"}");
 
-        assertThat(jobs.admit()).isEqualTo(2);
+        assertThat(jobs.claim("w", 10)).hasSize(2);
     }
 
     @Test
-    void triggersServeTheJobsOnly() {
-        jobs.sql("create table {schema}.mine (like {schema}._private_jobs)").update();
-        jobs.sql(
-                        "create trigger t before insert on {schema}.mine for each row execute function {schema}.pgworker_park_added()")
-                .update();
-
-        assertThatThrownBy(() -> jobs.sql("insert into {schema}.mine (id, task_id, is_available) values (1, 1, true)")
-                        .update())
-                .rootCause()
-                .hasMessageContaining("triggers on its jobs alone");
-    }
-
-    @Test
-    void jobsWrittenWithoutTriggersAreFoundByAReview() throws SQLException {
+    void jobsWrittenWithoutTriggersDoNotRunAndAreFoundByAPass() throws SQLException {
         long running = jobs.add("t", "{}");
-        jobs.admitAndClaim("w");
+        jobs.claim("w", 10);
         try (Connection connection = db.dataSource().getConnection();
                 Statement statement = connection.createStatement()) {
             statement.execute("set session_replication_role = replica");
@@ -336,41 +315,37 @@ class LimitTriggersTest {
                                     "insert into {schema}._private_jobs (task_id) select id from {schema}._private_tasks where identifier = 't'"));
             statement.execute("reset session_replication_role");
         }
-        jobs.sql("update {schema}.pgworker_limit_buckets set holders = '{}', since = '{}'")
-                .update();
+        jobs.sql("update {schema}.pgworker_limit_buckets set holders = '{}'").update();
         long unseen = jobs.sql("select max(id) from {schema}._private_jobs")
                 .query(Long.class)
                 .single();
         assertThat(jobs.state(unseen)).isEqualTo("available");
+        assertThat(jobs.claimOrdinary("v", 10)).isEmpty();
 
-        assertThat(jobs.sql("select {schema}.pgworker_review_limits()")
-                        .query(Long.class)
-                        .single())
-                .isOne();
+        // As an hour later.
+        jobs.sql("update {schema}.pgworker_limit_passes set began_at = began_at - interval '1 hour'")
+                .update();
         jobs.apply();
 
         assertThat(jobs.state(unseen)).isEqualTo("parked");
-        assertThat(jobs.permits()).containsExactly(running);
-        assertThat(jobs.admit()).isZero();
+        assertThat(jobs.used()).isOne();
+        assertThat(jobs.claim("v", 10)).isEmpty();
+        jobs.complete("w", running);
+        assertThat(jobs.claim("v", 10)).containsExactly(unseen);
     }
 
+    /** The hint that spares those who add many jobs a call for each is no way past a limit. */
     @Test
-    void permitsWithoutJobsAreTakenBack() {
-        long id = jobs.add("t", "{}");
-        jobs.admitAndClaim("w");
-        jobs.sql(
-                        "update {schema}.pgworker_limit_buckets set holders = holders || holders[1] + 1000, since = since || since[1]")
-                .update();
+    void whoSaysWronglyThatAJobIsUnlimitedDoesNotMakeItRun() throws SQLException {
+        try (Connection connection = db.dataSource().getConnection();
+                Statement statement = connection.createStatement()) {
+            connection.setAutoCommit(false);
+            statement.execute("set local pgworker.adding = 'unlimited'");
+            statement.execute(db.schema().in("select {schema}.add_job('t', '{}')"));
+            connection.commit();
+        }
 
-        assertThat(jobs.sql("select {schema}.pgworker_check_permits()")
-                        .query(Long.class)
-                        .single())
-                .isOne();
-        assertThat(jobs.sql("select holders::text from {schema}.pgworker_limit_buckets")
-                        .query(String.class)
-                        .single())
-                .isEqualTo("{" + id + "}");
-        assertThat(jobs.permits()).containsExactly(id);
+        assertThat(jobs.claimOrdinary("v", 10)).isEmpty();
     }
 
     @Test
@@ -379,7 +354,7 @@ class LimitTriggersTest {
                 .query()
                 .listOfRows();
         long id = jobs.add("t", "{}");
-        jobs.admitAndClaim("w");
+        jobs.claim("w", 10);
         jobs.sql(
                         "update {schema}._private_jobs set locked_at = null, locked_by = null, last_error = 'e', run_at = now()"
                                 + " where id = ?")
@@ -420,6 +395,8 @@ class LimitTriggersTest {
                 .isEqualTo("active");
         assertThat(jobs.state(good)).isEqualTo("parked");
         assertThat(jobs.state(stubborn)).isEqualTo("available");
+        assertThat(jobs.claimOrdinary("w", 10)).isEmpty();
+        assertThat(jobs.claim("w", 10)).containsExactly(good);
     }
 
     /** It was written where there was more stack left than a trigger of a trigger has. */
