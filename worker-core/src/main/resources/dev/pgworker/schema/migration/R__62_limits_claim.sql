@@ -76,17 +76,14 @@ comment on function "${schema}".pgworker_limit_rooms(bigint[], timestamptz) is
 revoke execute on function "${schema}".pgworker_limit_rooms(bigint[], timestamptz) from public;
 
 -- Lanes in the order of their turns, and how many jobs of each: as many as the fullest of its buckets allows, and of few lanes more than one at a
--- time, by their weights. All lanes of a bucket that is found full are left out until it has room.
+-- time, by their weights; of a named queue one. All lanes of a bucket that is found full are left out until it has room.
 create or replace function "${schema}".pgworker_choose_lanes(
   request "${schema}".pgworker_request, wanted bigint, moment timestamptz, out lanes bigint[], out amounts bigint[], out weights float8[], out looked int
 )
 language plpgsql volatile
-set plan_cache_mode = force_generic_plan set max_parallel_workers_per_gather = 0 set jit = off set search_path = pg_catalog, pg_temp as $$
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off
+set max_parallel_workers_per_gather = 0 set jit = off set search_path = pg_catalog, pg_temp as $$
 declare
-  tasks constant int[] := array(
-    select k.task_id from "${schema}".pgworker_limited_tasks k
-    where k.task_id = any(request.task_ids)
-      and not exists (select from "${schema}".pgworker_limits m where m.id = any(k.limit_ids) and m.state = 'applying'));
   open_buckets constant bigint[] := array(
     select r.id from "${schema}".pgworker_limit_rooms(array(
       select b.id from "${schema}".pgworker_limit_buckets b where b.waited and (b.next_at is null or b.next_at <= moment)), moment) r
@@ -101,26 +98,35 @@ declare
   at int;
   full_at int;
   full_buckets bigint[];
+  queues int[] := '{}';
 begin
-  select coalesce(array_agg(c.id), '{}') as ids, array_agg(s.weight) as weights, sum(s.weight) as total into found from (
-    select l.id, l.share from "${schema}".pgworker_limit_lanes l
-    join "${schema}".pgworker_limited_tasks k on k.task_id = l.task_id and k.limit_ids = l.limit_ids
-    where l.task_id = any(tasks) and l.due_at <= moment and l.retry_at <= moment
+  with tasks as materialized (
+    select k.task_id, k.limit_ids from "${schema}".pgworker_limited_tasks k
+    where k.task_id = any(request.task_ids)
+      and not exists (select from "${schema}".pgworker_limits m where m.id = any(k.limit_ids) and m.state = 'applying')),
+  weights as materialized (
+    select b.id as share, w.weight::float8 as weight
+    from "${schema}".pgworker_limits m cross join lateral jsonb_each_text(m.weights) w(value, weight)
+    cross join lateral (
+      select n.id from "${schema}".pgworker_limit_buckets n where n.limit_id = m.id and n.value = w.value collate "C" offset 0) b)
+  select coalesce(array_agg(c.id), '{}') as ids, array_agg(c.weight) as weights, max(c.total) as total into found from (
+    select l.id, coalesce(w.weight, 1) as weight, sum(coalesce(w.weight, 1)) over () as total
+    from "${schema}".pgworker_limit_lanes l
+    join tasks k on k.task_id = l.task_id and k.limit_ids = l.limit_ids
+    left join weights w on w.share = l.share
+    where l.due_at <= moment and l.retry_at <= moment
       and (l.blocked_by is null or l.blocked_by = any(open_buckets)) and "${schema}".pgworker_allowed(l.flags, request.forbidden)
-    order by l.priority, l.pass, l.due_at, l.id limit wanted) c
-  cross join lateral (
-    select case when c.share is null then 1 else coalesce((
-      select (m.weights ->> b.value)::float8 from "${schema}".pgworker_limit_buckets b
-      join "${schema}".pgworker_limits m on m.id = b.limit_id where b.id = c.share), 1) end as weight) s;
+    order by l.priority, l.pass, l.due_at, l.id limit wanted) c;
   looked := cardinality(found.ids);
   select array_agg(r.id), array_agg(r.room), array_agg(r.next_at) into ids, rooms, next_ats
     from "${schema}".pgworker_limit_rooms(array(
       select distinct unnest(l.buckets) from "${schema}".pgworker_limit_lanes l where l.id = any(found.ids)), moment) r;
   for lane in
-    select g.id, g.weight, l.buckets from unnest(found.ids, found.weights) with ordinality g(id, weight, n)
+    select g.id, g.weight, l.buckets, l.queue_id from unnest(found.ids, found.weights) with ordinality g(id, weight, n)
     join "${schema}".pgworker_limit_lanes l on l.id = g.id order by g.n
   loop
-    amount := greatest(1, floor(wanted * lane.weight / found.total)::bigint);
+    continue when lane.queue_id = any(queues);
+    amount := case when lane.queue_id is null then greatest(1, floor(wanted * lane.weight / found.total)::bigint) else 1 end;
     full_at := null;
     for n in 1..cardinality(lane.buckets) loop
       at := array_position(ids, lane.buckets[n]);
@@ -143,6 +149,9 @@ begin
       lanes := lanes || lane.id;
       amounts := amounts || amount;
       weights := weights || lane.weight;
+      if lane.queue_id is not null then
+        queues := queues || lane.queue_id;
+      end if;
     end if;
   end loop;
   if full_buckets is not null then
@@ -152,7 +161,8 @@ begin
       from unnest(ids, next_ats) u(id, next_at) where b.id = u.id and b.id = any(full_buckets);
   end if;
   update "${schema}".pgworker_limit_buckets b set waited = false
-    where b.id = any(open_buckets) and not exists (select from "${schema}".pgworker_limit_lanes l where l.blocked_by = b.id);
+    where b.id = any(open_buckets)
+      and b.id <> all(array(select distinct l.blocked_by from "${schema}".pgworker_limit_lanes l where l.blocked_by = any(open_buckets)));
 end
 $$;
 comment on function "${schema}".pgworker_choose_lanes("${schema}".pgworker_request, bigint, timestamptz) is
@@ -194,7 +204,7 @@ comment on function "${schema}".pgworker_move_lanes(bigint[], float8[], bigint[]
   'Takes lanes to their next jobs, and further back in the order of turns by how many of the jobs are theirs; for whoever has the turn.';
 revoke execute on function "${schema}".pgworker_move_lanes(bigint[], float8[], bigint[], timestamptz) from public;
 
--- A job of a named queue needs the queue as well, and starts alone.
+-- A job of a named queue needs the queue as well.
 create or replace function "${schema}".pgworker_start_limited(
   request "${schema}".pgworker_request, lanes bigint[], amounts bigint[], moment timestamptz, dry boolean, out jobs "${schema}".pgworker_claimed[],
   out job_lanes bigint[]
@@ -223,7 +233,7 @@ begin
       select j.ctid as tid, j.id from "${schema}"._private_jobs j
       where j.locked_at = '9999-01-01 00:00:00+00' and j.locked_by collate "C" = 'pgworker-limit:' || l.name and j.priority = l.priority
         and (j.run_at, j.id) >= (l.due_at, l.due_id) and j.run_at <= moment and j.id <> all(passed)
-      order by j.run_at, j.id limit case when l.queue_id is null then g.amount else 1 end for update skip locked) j) p;
+      order by j.run_at, j.id limit g.amount for update skip locked) j) p;
   if dry then
     jobs := array(
       select row(j.id, null, null, j.task_id, null, j.priority, j.run_at, j.attempts, j.max_attempts, null, null, null, null, null, null, j.ctid, null)
