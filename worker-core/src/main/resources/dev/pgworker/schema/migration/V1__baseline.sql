@@ -482,6 +482,7 @@ create table if not exists "${schema}".pgworker_limit_lanes (
   pass float8 not null,
   used_at timestamptz not null default now()
 ) with (fillfactor = 50, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_scale_factor = 0.05);
+create index if not exists pgworker_limit_lanes_share on "${schema}".pgworker_limit_lanes (share) where share is not null;
 comment on table "${schema}".pgworker_limit_lanes is
   'Jobs that wait for the same: where the first of them is, when to try again if somebody holds it, the bucket that had no room for it, the one of its fair '
   'share, and its place in the order of starts.';
