@@ -92,8 +92,8 @@ final class LimitedJobs {
 
     /** Adds so many jobs whose payload is SQL with "n", their number. */
     void addMany(String task, String payload, int number) {
-        db.sql("select {schema}.pgworker_add_jobs(array_agg(?::text), array_agg(" + payload
-                        + "), null, null, null, null, null) from generate_series(1, ?) n")
+        db.sql("select {schema}.pgworker_add_jobs(array_agg(?::text), array_agg((" + payload
+                        + ")::text), null, null, null, null, null) from generate_series(1, ?) n")
                 .params(task, number)
                 .query()
                 .listOfRows();
