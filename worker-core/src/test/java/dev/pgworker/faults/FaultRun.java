@@ -58,12 +58,8 @@ final class FaultRun {
     private static final Duration LATE = Duration.ofSeconds(Integer.getInteger("pgworker.faults.late-seconds", 3));
 
     /** Threads that start when they are first needed. */
-    private static final Set<String> ON_DEMAND = Set.of(
-            "worker-timeout",
-            "worker-flags",
-            "worker-hand-over",
-            "worker-claim-cancel",
-            "worker-vacuum-cancel");
+    private static final Set<String> ON_DEMAND =
+            Set.of("worker-timeout", "worker-flags", "worker-hand-over", "worker-claim-cancel", "worker-vacuum-cancel");
 
     /** What threads of periodic tasks are called while they work. */
     private static final Set<String> PERIODIC = Set.of(

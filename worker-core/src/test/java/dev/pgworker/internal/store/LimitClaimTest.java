@@ -17,6 +17,8 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.dao.DataAccessException;
 
 import dev.pgworker.testing.TestSchema;
@@ -254,8 +256,9 @@ class LimitClaimTest {
 
         assertThat(jobs.claim("w", 100)).hasSize(3);
         assertThat(jobs.claim("v", 100)).isEmpty();
-        assertThat(jobs.sql("select max(c.n) from (select count(*) as n from {schema}._private_jobs j where j.locked_by = 'w'"
-                                + " group by j.task_id, j.payload ->> 'tenant') c")
+        assertThat(jobs.sql(
+                                "select max(c.n) from (select count(*) as n from {schema}._private_jobs j where j.locked_by = 'w'"
+                                        + " group by j.task_id, j.payload ->> 'tenant') c")
                         .query(Integer.class)
                         .single())
                 .isLessThanOrEqualTo(2);
@@ -301,8 +304,8 @@ class LimitClaimTest {
     }
 
     private double secondsUntilNext() {
-        return jobs.sql("select extract(epoch from c.run_at - c.locked_at) from "
-                        + LimitedJobs.claimed("null", "true") + " c where c.id is null")
+        return jobs.sql("select extract(epoch from c.run_at - c.locked_at) from " + LimitedJobs.claimed("null", "true")
+                        + " c where c.id is null")
                 .params("w", 10)
                 .query(Double.class)
                 .single();
@@ -316,7 +319,10 @@ class LimitClaimTest {
                 Statement statement = connection.createStatement()) {
             connection.setAutoCommit(false);
             statement.execute(db.schema()
-                    .in("select * from " + LimitedJobs.claimed("null", "true").replace("row(?", "row('w'").replace("?)", "10)")));
+                    .in("select * from "
+                            + LimitedJobs.claimed("null", "true")
+                                    .replace("row(?", "row('w'")
+                                    .replace("?)", "10)")));
             connection.rollback();
         }
 
@@ -327,10 +333,7 @@ class LimitClaimTest {
     void jobsOfAQueueStartOneAtATimeWhateverTheirLanes() {
         jobs.limit("l", "{t,u}", "{tenant}", 5);
         for (int i = 0; i < 6; i++) {
-            jobs.add(
-                    i % 2 == 0 ? "t" : "u",
-                    "{\"tenant\":\"" + i + "\"}",
-                    "queue_name => 'q', priority => " + i % 3);
+            jobs.add(i % 2 == 0 ? "t" : "u", "{\"tenant\":\"" + i + "\"}", "queue_name => 'q', priority => " + i % 3);
         }
         long other = jobs.add("t", "{}");
 
@@ -412,7 +415,8 @@ class LimitClaimTest {
             List<Long> claimed = jobs.claim("w", wanted);
             assertThat(claimed).isNotEmpty();
             started += claimed.size();
-            for (String tenant : jobs.sql("select payload ->> 'tenant' from {schema}._private_jobs where locked_by = 'w'")
+            for (String tenant : jobs.sql(
+                            "select payload ->> 'tenant' from {schema}._private_jobs where locked_by = 'w'")
                     .query(String.class)
                     .list()) {
                 starts.merge(tenant, 1, Integer::sum);
@@ -460,9 +464,14 @@ class LimitClaimTest {
         assertThat(jobs.claim("w", 100)).isEmpty();
     }
 
-    @Test
-    void aClaimAmongTenThousandLanesIsBounded() {
-        jobs.limit("l", "{t}", "{tenant}", 1);
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aClaimAmongTenThousandLanesIsBounded(boolean share) {
+        if (share) {
+            jobs.share("s", "{t}", "{tenant}", "{\"1\":2}");
+        } else {
+            jobs.limit("l", "{t}", "{tenant}", 1);
+        }
         jobs.addMany("t", "'{\"tenant\":\"' || n % 10000 || '\"}'", 20_000);
         for (int i = 0; i < 4; i++) {
             assertThat(jobs.claim("w", 1)).hasSize(1); // takes 5,000 arrivals each
@@ -478,15 +487,18 @@ class LimitClaimTest {
         long one = jobs.buffers(claim, "w", 1);
         long ten = jobs.buffers(claim, "w", 10);
         System.out.printf("Among 10,000 lanes a claim of one job touches %,d pages, of ten %,d%n", one, ten);
-        assertThat(one).isLessThan(10_000);
-        assertThat(ten).isLessThan(one + 5_000);
+        // The lanes themselves, which are 500 pages, a few times.
+        assertThat(one).isLessThan(5_000);
+        assertThat(ten).isLessThan(one + 2_000);
     }
 
     @Test
     void argumentsAreRefusedByName() {
         for (String wanted : List.of("0", "-1", "null", "100001")) {
             assertThatThrownBy(() -> jobs.sql("select * from "
-                                    + LimitedJobs.claimed("null", "true").replace("row(?", "row('w'").replace("?)", wanted + ")"))
+                                    + LimitedJobs.claimed("null", "true")
+                                            .replace("row(?", "row('w'")
+                                            .replace("?)", wanted + ")"))
                             .query()
                             .listOfRows())
                     .isInstanceOf(DataAccessException.class)
@@ -498,9 +510,7 @@ class LimitClaimTest {
                     .rootCause()
                     .hasMessageContaining("weights");
         }
-        assertThatThrownBy(() -> jobs.share("s", "{t}", null, "{}"))
-                .rootCause()
-                .hasMessageContaining("field");
+        assertThatThrownBy(() -> jobs.share("s", "{t}", null, "{}")).rootCause().hasMessageContaining("field");
     }
 
     /** Two claims that overlap see each other's starts. */
@@ -522,8 +532,9 @@ class LimitClaimTest {
             thread.join();
         }
 
-        assertThat(jobs.sql("select t.identifier || count(*) from {schema}._private_jobs j join {schema}._private_tasks t on"
-                                + " t.id = j.task_id where j.locked_by like 'w%' group by t.identifier order by 1")
+        assertThat(jobs.sql(
+                                "select t.identifier || count(*) from {schema}._private_jobs j join {schema}._private_tasks t on"
+                                        + " t.id = j.task_id where j.locked_by like 'w%' group by t.identifier order by 1")
                         .query(String.class)
                         .list())
                 .containsExactly("t5", "u7");

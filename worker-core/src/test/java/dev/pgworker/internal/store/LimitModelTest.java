@@ -229,10 +229,11 @@ class LimitModelTest {
     }
 
     private void apply(Random random) {
-        if (!"more".equals(jobs.sql("select {schema}.pgworker_apply_limits(?)")
-                .param(1 + random.nextInt(100))
-                .query(String.class)
-                .single())) {
+        if (!"more"
+                .equals(jobs.sql("select {schema}.pgworker_apply_limits(?)")
+                        .param(1 + random.nextInt(100))
+                        .query(String.class)
+                        .single())) {
             pause(5);
         }
     }
