@@ -5,6 +5,7 @@ import java.sql.Connection;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.List;
+import java.util.Map;
 
 import com.zaxxer.hikari.HikariConfig;
 import com.zaxxer.hikari.HikariDataSource;
@@ -20,6 +21,8 @@ import org.springframework.transaction.support.TransactionTemplate;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobKeyMode;
 import dev.pgworker.job.JobSpec;
+import dev.pgworker.limit.JobLimits;
+import dev.pgworker.limit.Limit;
 import dev.pgworker.testing.ClaimSql;
 import dev.pgworker.testing.TestSchema;
 import dev.pgworker.testsupport.TestPostgres;
@@ -195,10 +198,24 @@ class GuideRolesTest {
     void aViewerDoesNothingElse() throws Exception {
         role("viewer");
         db.scheduler().addJob("work", "secret", JobSpec.builder().jobKey("k").build());
+        JobLimits limits = WorkerClient.jobLimits(db.dataSource(), db.schema());
+        limits.put(Limit.concurrency("one", 1, "limited").per("tenant"));
+        long limited =
+                db.scheduler().addJob("limited", Map.of("tenant", "secret")).id();
 
         GuideRoles.view(role, db.schema());
 
         assertThat(WorkerClient.jobAdmin(role, db.schema()).backlog().ready()).isEqualTo(1);
+        assertThat(WorkerClient.jobAdmin(role, db.schema())
+                        .waitOf(limited)
+                        .orElseThrow()
+                        .text())
+                .contains("limit \"one\"")
+                .doesNotContain("secret");
+        JobLimits seen = WorkerClient.jobLimits(role, db.schema());
+        assertThat(seen.list()).hasSize(1);
+        assertThat(seen.totals()).hasSize(1);
+        assertThatThrownBy(() -> seen.usage("one", null, 10)).hasMessageContaining("permission denied");
         refusesToChangeTheSchema();
         refuses(
                 "select payload from {schema}._private_jobs",

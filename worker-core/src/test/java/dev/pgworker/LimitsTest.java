@@ -561,7 +561,7 @@ class LimitsTest {
                         JobWait.Reason.LIMIT,
                         null,
                         0,
-                        "Waits for limit \"per tenant\", which allows 1 running for \"a\", and 1 are."));
+                        "Waits for limit \"per tenant\", which allows 1 running per tenant, and 1 are."));
         assertThat(db.admin().waitOf(third).orElseThrow().text()).endsWith(" 1 job of its kind starts before it.");
         assertThat(db.admin().waitOf(later).orElseThrow().reason()).isEqualTo(JobWait.Reason.TIME);
         assertThat(limits().usage("per tenant", null, 10)).singleElement().satisfies(usage -> {
@@ -588,6 +588,64 @@ class LimitsTest {
         return db.admin().list(JobQuery.builder().state(state).scanLimit(100).build()).jobs().stream()
                 .map(Job::id)
                 .toList();
+    }
+
+    @Test
+    void fairSharesAreKeptInTheDatabaseAsTheyWerePut() {
+        Limit share = Limit.fairShare("turns", "mail", "fax")
+                .per(List.of("customer", "a.b"))
+                .withWeights(Map.of("acme", 3.0, "x=y, \"z\"", 0.25, "", 2.0));
+        assertThat(limits().put(share).limit()).isEqualTo(share);
+        assertThat(limits().find("turns").orElseThrow().limit()).isEqualTo(share);
+        Limit plain = Limit.fairShare("turns", "mail").per("tenant");
+        assertThat(limits().put(plain).limit()).isEqualTo(plain);
+        assertThat(limits().list())
+                .singleElement()
+                .satisfies(status -> assertThat(status.limit()).isEqualTo(plain));
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> limits().put(Limit.fairShare("x", "mail")))
+                .withMessageStartingWith("per must be set");
+        db.sql("update {schema}.pgworker_limits set weights = '[1]'").update();
+        assertThat(limits().find("turns").orElseThrow().limit())
+                .as("what is no object counts as no weights")
+                .isEqualTo(plain);
+    }
+
+    /** One handler, so that the order of the starts is that of the claims. */
+    @Test
+    void valuesTakeTurnsByTheirWeight() throws InterruptedException {
+        limits().put(Limit.fairShare("turns", "mail").per("tenant").withWeights(Map.of("big", 3.0)));
+        Queue<String> started = new ConcurrentLinkedQueue<>();
+        Worker worker = db.worker()
+                .settings(WorkerSettings.builder().concurrency(1).build())
+                .task(MAIL, (mail, context) -> started.add(mail.tenant))
+                .build();
+        add(MAIL, 60, new Mail("big", 0));
+        add(MAIL, 20, new Mail("small", 0));
+
+        assertThat(db.admin()
+                        .waitOf(db.admin()
+                                .list(JobQuery.builder().build())
+                                .jobs()
+                                .get(0)
+                                .id())
+                        .orElseThrow()
+                        .text())
+                .contains("limit \"turns\", which is being put into effect");
+        assertThat(worker.runOnce()).isEqualTo(80);
+
+        List<String> order = List.copyOf(started);
+        assertThat(order.subList(0, 40)).filteredOn("small"::equals).hasSizeBetween(8, 12);
+        add(MAIL, 1, new Mail("small", 0));
+        assertThat(db.admin()
+                        .waitOf(db.admin()
+                                .list(JobQuery.builder().build())
+                                .jobs()
+                                .get(0)
+                                .id())
+                        .orElseThrow()
+                        .text())
+                .startsWith("Waits for its turn by limit \"turns\", which shares fairly per tenant.");
     }
 
     @Test

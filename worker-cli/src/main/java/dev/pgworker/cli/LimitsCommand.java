@@ -1,6 +1,6 @@
 package dev.pgworker.cli;
 
-import java.time.Duration;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -146,23 +146,19 @@ final class LimitsCommand {
         private List<String> tasks = List.of();
 
         @Option(names = "--max-running", paramLabel = "N", description = "How many jobs run at the same time.")
-        private @Nullable Integer maxRunning;
+        private @Nullable String maxRunning;
 
         @Option(names = "--max-starts", paramLabel = "N", description = "How many jobs start in a period.")
-        private @Nullable Integer maxStarts;
+        private @Nullable String maxStarts;
 
-        @Option(
-                names = "--period",
-                converter = Times.DurationConverter.class,
-                paramLabel = "DURATION",
-                description = "The period, such as 1m, 1s to 365d.")
-        private @Nullable Duration period;
+        @Option(names = "--period", paramLabel = "DURATION", description = "The period, such as 1m, 1s to 365d.")
+        private @Nullable String period;
 
         @Option(
                 names = "--burst",
                 paramLabel = "N",
                 description = "How many jobs may start at once after a time without any.")
-        private @Nullable Integer burst;
+        private @Nullable String burst;
 
         @Option(
                 names = "--per",
@@ -171,15 +167,33 @@ final class LimitsCommand {
                         "The field of the payload each value of which has the limit for itself, such as customer.id.")
         private @Nullable String per;
 
+        @Option(
+                names = "--weights",
+                arity = "0..1",
+                fallbackValue = "",
+                paramLabel = "WEIGHTS",
+                description =
+                        "Fair shares: jobs start in turn over the values of the field, by weights such as acme=3,globex=0.5;"
+                                + " the others weigh 1.")
+        private @Nullable String weights;
+
         Put(Session session) {
             super(session);
         }
 
         @Override
         public Integer call() {
+            Map<String, @Nullable Object> attributes = new HashMap<>();
+            attributes.put("tasks", tasks);
+            attributes.put("maxRunning", maxRunning);
+            attributes.put("maxStarts", maxStarts);
+            attributes.put("period", period);
+            attributes.put("burst", burst);
+            attributes.put("per", per);
+            attributes.put("weights", weights);
             Limit limit;
             try {
-                limit = limit();
+                limit = Limit.of(name, attributes);
             } catch (IllegalArgumentException e) {
                 throw CommandFailure.usage(String.valueOf(e.getMessage()));
             }
@@ -191,27 +205,6 @@ final class LimitsCommand {
                         "Limit " + Text.line(status.name()) + ": " + Text.line(limit.words()) + ", " + phase(status));
             }
             return ExitStatus.OK;
-        }
-
-        private Limit limit() {
-            if ((maxRunning == null) == (maxStarts == null)) {
-                throw CommandFailure.usage("exactly one of --max-running and --max-starts must be given");
-            }
-            if ((maxStarts == null) != (period == null)) {
-                throw CommandFailure.usage("--period must be given with --max-starts, and only with that");
-            }
-            Limit limit;
-            if (maxRunning != null) {
-                if (burst != null) {
-                    throw CommandFailure.usage("--burst must be given with --max-starts only");
-                }
-                limit = Limit.concurrency(name, maxRunning, tasks);
-            } else {
-                limit = Limit.rate(
-                        name, maxStarts == null ? 0 : maxStarts, period == null ? Duration.ZERO : period, tasks);
-                limit = burst == null ? limit : limit.withBurst(burst);
-            }
-            return per == null ? limit : limit.per(per);
         }
     }
 
@@ -254,15 +247,9 @@ final class LimitsCommand {
 
     private static Map<String, Object> json(LimitStatus status, @Nullable LimitTotals used) {
         Map<String, Object> json = Json.object("name", status.name());
-        Limit limit = status.limit();
-        if (limit != null) {
-            json.putAll(Json.object(
-                    "tasks", limit.tasks(),
-                    "per", limit.field().isEmpty() ? null : String.join(".", limit.field()),
-                    "maxRunning", limit.maxRunning(),
-                    "maxStarts", limit.maxStarts(),
-                    "period", limit.period() == null ? null : limit.period().toString(),
-                    "burst", limit.burst()));
+        if (status.limit() != null) {
+            json.putAll(status.limit().attributes());
+            json.computeIfPresent("period", (name, period) -> period.toString());
         }
         json.putAll(Json.object(
                 "phase", phase(status),

@@ -642,6 +642,23 @@ class CommandTest {
                         "json"))
                 .isZero();
         assertThat(json().get("period").asString()).isEqualTo("PT1M");
+        assertThat(terminal.run(
+                        "limits",
+                        "put",
+                        "turns",
+                        "--task",
+                        "turn",
+                        "--per",
+                        "tenant",
+                        "--weights",
+                        "acme=3,globex=0.5"))
+                .isZero();
+        assertThat(terminal.errors()).isEqualTo("Limit turns: fair shares per tenant, acme 3, globex 0.5, applying\n");
+        assertThat(terminal.run("limits", "show", "turns", "-o", "json")).isZero();
+        assertThat(json().get("weights").get("acme").asInt()).isEqualTo(3);
+        assertThat(terminal.run("limits", "put", "turns", "--task", "turn", "--per", "tenant", "--weights"))
+                .isZero();
+        assertThat(terminal.errors()).isEqualTo("Limit turns: fair shares per tenant, applying\n");
         assertThat(terminal.run("limits", "list", "-o", "json")).isZero();
         assertThat(json().get("limits").get(1).get("tasks").get(0).asString()).isEqualTo("fax");
         assertThat(terminal.run("limits", "list")).isZero();
@@ -656,6 +673,8 @@ class CommandTest {
             {"limits", "put", "x", "--task", "a", "--max-running", "1", "--burst", "1"},
             {"limits", "put", "x", "--task", "a", "--max-starts", "1"},
             {"limits", "put", "x", "--max-running", "1"},
+            {"limits", "put", "x", "--task", "a", "--weights", "acme=3"},
+            {"limits", "put", "x", "--task", "a", "--per", "t", "--weights", "acme=0"},
             {"limits", "show", "mail", "-n", "0"}
         }) {
             assertThat(terminal.run(wrong)).as(String.join(" ", wrong)).isEqualTo(ExitStatus.USAGE);

@@ -6,8 +6,8 @@ import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Makes, changes and removes limits at run time. They are rows of the database, and hold for the jobs of all workers of the
- * schema, Graphile Workers on Node.js and in Rust included.
+ * Makes, changes and removes limits and fair shares at run time. They are rows of the database, and bind all PgWorkers of the
+ * schema. Graphile Workers on Node.js and in Rust do not see jobs of limited tasks, and therefore do not run them.
  *
  * <p>A limit that is new or changed takes effect when the jobs that wait have been gone through, which takes workers some
  * seconds per 100,000 jobs; until then, workers of PgWorker start no jobs of its tasks. Jobs that run already go on, even if they
@@ -35,7 +35,8 @@ public interface JobLimits {
 
     /**
      * Returns how much of a limit is used, for values of its field in their order; for a limit without a field, there is one
-     * entry with the value {@code ""}. Values of which no job runs or waits may be missing.
+     * entry with the value {@code ""}. Values of which no job runs or waits may be missing. Values come from payloads: show them to
+     * those only who may see payloads. It takes a right of its own in the database, see the role Viewer in the guide.
      *
      * @param name the limit's name; the list is empty if there is none
      * @param after the value after which to begin; null for the first

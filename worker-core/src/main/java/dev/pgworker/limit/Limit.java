@@ -1,20 +1,26 @@
 package dev.pgworker.limit;
 
+import java.math.BigDecimal;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.Collection;
+import java.util.Collections;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
+import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.stream.Collectors;
 
 import org.jspecify.annotations.Nullable;
 
 import dev.pgworker.internal.argument.Arguments;
 
 /**
- * How many jobs of a task, or of a group of tasks, run at once or start in a period, across all workers of a schema. With a
- * field of the payload, that is for each of its values apart. Immutable. Several limits may apply to a task: its jobs start
- * when all of them allow it.
+ * How many jobs of a task, or of a group of tasks, run at once or start in a period, across all workers of a schema; or in which
+ * shares they start. With a field of the payload, a number holds for each of its values apart. Immutable. Several limits may
+ * apply to a task: its jobs start when all of them allow it.
  *
  * @since 0.1.0
  */
@@ -26,6 +32,10 @@ public final class Limit {
     private static final int MAX_NAME = 128;
     private static final int MAX_TASKS = 100;
     private static final int MAX_KEYS = 10;
+    private static final int MAX_WEIGHTS = 1_000;
+    private static final int SHOWN_WEIGHTS = 10;
+    private static final double LEAST_WEIGHT = 0.01;
+    private static final double MOST_WEIGHT = 100;
     private static final Duration SHORTEST_PERIOD = Duration.ofSeconds(1);
     private static final Duration LONGEST_PERIOD = Duration.ofDays(365);
 
@@ -38,18 +48,21 @@ public final class Limit {
     private final String name;
     private final List<String> tasks;
     private final List<String> field;
-    private final @Nullable Integer maxRunning;
-    private final @Nullable Rate rate;
+    private final Kind kind;
 
-    private record Rate(int maxStarts, Duration period, int burst) {}
+    private sealed interface Kind {}
 
-    private Limit(
-            String name, List<String> tasks, List<String> field, @Nullable Integer maxRunning, @Nullable Rate rate) {
-        this.name = name;
-        this.tasks = tasks;
+    private record Running(int most) implements Kind {}
+
+    private record Rate(int maxStarts, Duration period, int burst) implements Kind {}
+
+    private record Share(Map<String, Double> weights) implements Kind {}
+
+    private Limit(String name, Collection<String> tasks, List<String> field, Kind kind) {
+        this.name = requireName(name);
+        this.tasks = requireTasks(tasks);
         this.field = field;
-        this.maxRunning = maxRunning;
-        this.rate = rate;
+        this.kind = kind;
     }
 
     /**
@@ -67,7 +80,7 @@ public final class Limit {
     /** Same as {@link #concurrency(String, int, String...)}. */
     public static Limit concurrency(String name, int maxRunning, Collection<String> tasks) {
         Arguments.requireRange("maxRunning", maxRunning, 1, MOST);
-        return new Limit(requireName(name), requireTasks(tasks), List.of(), maxRunning, null);
+        return new Limit(name, tasks, List.of(), new Running(maxRunning));
     }
 
     /**
@@ -88,20 +101,46 @@ public final class Limit {
     /** Same as {@link #rate(String, int, Duration, String...)}. */
     public static Limit rate(String name, int maxStarts, Duration period, Collection<String> tasks) {
         Arguments.requireRange("maxStarts", maxStarts, 1, MOST);
-        Duration kept = Arguments.requireSpan("period", period, SHORTEST_PERIOD, LONGEST_PERIOD);
+        Duration kept = requirePeriod(period);
         return new Limit(
-                requireName(name),
-                requireTasks(tasks),
-                List.of(),
-                null,
-                new Rate(maxStarts, kept, burst(maxStarts, kept, USUAL_BURST_SECONDS)));
+                name, tasks, List.of(), new Rate(maxStarts, kept, burst(maxStarts, kept, USUAL_BURST_SECONDS)));
     }
 
-    private static String requireName(String name) {
+    /**
+     * Returns fair shares: jobs start in turn over the values of a field of the payload, however many jobs of each wait. What a
+     * value does not use is lent to the others. It has to be given a field by {@link #per(String)}. Values weigh 1 unless {@link
+     * #withWeights} says otherwise.
+     *
+     * @param name 1 to 128 characters, unique in the schema
+     * @param tasks the names of 1 to 100 tasks, which share
+     * @throws IllegalArgumentException if an argument is out of range
+     */
+    public static Limit fairShare(String name, String... tasks) {
+        return fairShare(name, Arrays.asList(Arguments.requireNonNull("tasks", tasks)));
+    }
+
+    /** Same as {@link #fairShare(String, String...)}. */
+    public static Limit fairShare(String name, Collection<String> tasks) {
+        return new Limit(name, tasks, List.of(), new Share(Map.of()));
+    }
+
+    /**
+     * Returns a limit by its {@link #attributes}, which may be texts, as configuration and commands have them: numbers, a period
+     * such as {@code 1m}, tasks and weights separated by commas ({@code acme=3,globex=0.5}). Those that are null count as absent,
+     * empty texts as well unless they are weights.
+     *
+     * @throws IllegalArgumentException if attributes are wrong or do not fit one another; the message tells all mistakes, each
+     *     by the name of the attribute
+     */
+    public static Limit of(@Nullable String name, Map<String, ? extends @Nullable Object> attributes) {
+        return new LimitAttributes(Arguments.requireNonNull("attributes", attributes)).limit(name);
+    }
+
+    static String requireName(@Nullable String name) {
         return Arguments.requireGivenText("name", name, MAX_NAME);
     }
 
-    private static List<String> requireTasks(Collection<String> tasks) {
+    static List<String> requireTasks(Collection<String> tasks) {
         TreeSet<String> sorted = new TreeSet<>(Arguments.requireElements("tasks", tasks));
         if (sorted.isEmpty() || sorted.size() > MAX_TASKS) {
             throw new IllegalArgumentException("tasks must name 1 to " + MAX_TASKS + ", but names " + sorted.size());
@@ -110,12 +149,36 @@ public final class Limit {
         return List.copyOf(sorted);
     }
 
-    private static int burst(int maxStarts, Duration period, double worthSeconds) {
-        return Math.max(1, (int) Math.ceil(maxStarts * worthSeconds / seconds(period)));
+    static Duration requirePeriod(Duration period) {
+        return Arguments.requireSpan("period", period, SHORTEST_PERIOD, LONGEST_PERIOD);
     }
 
-    private static double seconds(Duration period) {
-        return period.toNanos() / 1e9;
+    static List<String> requirePath(List<String> per) {
+        if (Arguments.requireNonNull("per", per).size() > MAX_KEYS) {
+            throw new IllegalArgumentException("per must have at most " + MAX_KEYS + " names, but has " + per.size());
+        }
+        per.forEach(each -> Arguments.requireGivenText("per", each, MAX_NAME));
+        return List.copyOf(per);
+    }
+
+    static Map<String, Double> requireWeights(Map<String, Double> weights) {
+        Map<String, Double> sorted = new TreeMap<>(Arguments.<String, Double>requireEntries("weights", weights));
+        if (sorted.size() > MAX_WEIGHTS) {
+            throw new IllegalArgumentException(
+                    "weights must name at most " + MAX_WEIGHTS + " values, but names " + sorted.size());
+        }
+        sorted.forEach((value, weight) -> {
+            Arguments.requireOptionalText("weights", value, MAX_NAME);
+            if (!(weight >= LEAST_WEIGHT && weight <= MOST_WEIGHT)) {
+                throw new IllegalArgumentException("weights must be between " + text(LEAST_WEIGHT) + " and "
+                        + text(MOST_WEIGHT) + ", but that of \"" + value + "\" is " + weight);
+            }
+        });
+        return Collections.unmodifiableMap(sorted);
+    }
+
+    private static int burst(int maxStarts, Duration period, double worthSeconds) {
+        return Math.max(1, (int) Math.ceil(maxStarts * worthSeconds / (period.toNanos() / 1e9)));
     }
 
     /**
@@ -135,11 +198,7 @@ public final class Limit {
      * @param per 1 to 10 names of 1 to 128 characters; none at all for all jobs together
      */
     public Limit per(List<String> per) {
-        if (Arguments.requireNonNull("per", per).size() > MAX_KEYS) {
-            throw new IllegalArgumentException("per must have at most " + MAX_KEYS + " names, but has " + per.size());
-        }
-        per.forEach(each -> Arguments.requireGivenText("per", each, MAX_NAME));
-        return new Limit(name, tasks, List.copyOf(per), maxRunning, rate);
+        return new Limit(name, tasks, requirePath(per), kind);
     }
 
     /**
@@ -150,7 +209,7 @@ public final class Limit {
      * @throws IllegalArgumentException if the burst is out of range
      */
     public Limit withBurst(int burst) {
-        if (rate == null) {
+        if (!(kind instanceof Rate rate)) {
             throw new IllegalStateException("burst belongs to a limit of a rate, and limit \"" + name + "\" is none");
         }
         int least = burst(rate.maxStarts, rate.period, LEAST_BURST_SECONDS);
@@ -158,7 +217,21 @@ public final class Limit {
             throw new IllegalArgumentException("burst must be between " + least + " and " + MOST + " for "
                     + rate.maxStarts + " starts in " + rate.period + ", but is " + burst);
         }
-        return new Limit(name, tasks, field, null, new Rate(rate.maxStarts, rate.period, burst));
+        return new Limit(name, tasks, field, new Rate(rate.maxStarts, rate.period, burst));
+    }
+
+    /**
+     * Returns these fair shares with other weights: a value of weight 3 starts three jobs while one of weight 1 starts one.
+     *
+     * @param weights at most 1,000 values with 0.01 to 100; all others weigh 1. Jobs without the field have the value {@code ""}
+     * @throws IllegalStateException if these are no fair shares
+     * @throws IllegalArgumentException if a weight is out of range
+     */
+    public Limit withWeights(Map<String, Double> weights) {
+        if (!(kind instanceof Share)) {
+            throw new IllegalStateException("weights belong to fair shares, and limit \"" + name + "\" is none");
+        }
+        return new Limit(name, tasks, field, new Share(requireWeights(weights)));
     }
 
     /**
@@ -167,7 +240,7 @@ public final class Limit {
      * @param tasks the names of 1 to 100 tasks, which share the limit
      */
     public Limit withTasks(Collection<String> tasks) {
-        return new Limit(name, requireTasks(tasks), field, maxRunning, rate);
+        return new Limit(name, tasks, field, kind);
     }
 
     /** Returns the name, unique in the schema. */
@@ -188,29 +261,52 @@ public final class Limit {
         return field;
     }
 
-    /** Returns how many jobs run at the same time; null for a limit of a rate. */
+    /** Returns how many jobs run at the same time; null if this limits something else. */
     public @Nullable Integer maxRunning() {
-        return maxRunning;
+        return kind instanceof Running running ? running.most : null;
     }
 
-    /** Returns how many jobs start in a period; null for a limit of concurrency. */
+    /** Returns how many jobs start in a period; null if this is no limit of a rate. */
     public @Nullable Integer maxStarts() {
-        return rate == null ? null : rate.maxStarts;
+        return kind instanceof Rate rate ? rate.maxStarts : null;
     }
 
-    /** Returns the period, kept to the microsecond; null for a limit of concurrency. */
+    /** Returns the period, kept to the microsecond; null if this is no limit of a rate. */
     public @Nullable Duration period() {
-        return rate == null ? null : rate.period;
+        return kind instanceof Rate rate ? rate.period : null;
     }
 
-    /** Returns how many jobs may start at once after a time without any; null for a limit of concurrency. */
+    /** Returns how many jobs may start at once after a time without any; null if this is no limit of a rate. */
     public @Nullable Integer burst() {
-        return rate == null ? null : rate.burst;
+        return kind instanceof Rate rate ? rate.burst : null;
     }
 
-    /** Returns whether this limits the jobs that start in a period, rather than those that run at the same time. */
-    public boolean isRate() {
-        return rate != null;
+    /** Returns the weights that are not 1 by default, in the order of the values; null if these are no fair shares. */
+    public @Nullable Map<String, Double> weights() {
+        return kind instanceof Share share ? share.weights : null;
+    }
+
+    /**
+     * Returns all but the name, for configuration and pages: {@code tasks}, {@code per} as text (as a list where a name has a dot),
+     * and {@code maxRunning}, or {@code maxStarts}, {@code period} and {@code burst}, or {@code weights}.
+     */
+    public Map<String, Object> attributes() {
+        Map<String, Object> attributes = new LinkedHashMap<>();
+        attributes.put("tasks", tasks);
+        if (!field.isEmpty()) {
+            attributes.put(
+                    "per", field.stream().anyMatch(each -> each.contains(".")) ? field : String.join(".", field));
+        }
+        if (kind instanceof Running running) {
+            attributes.put("maxRunning", running.most);
+        } else if (kind instanceof Rate rate) {
+            attributes.put("maxStarts", rate.maxStarts);
+            attributes.put("period", rate.period);
+            attributes.put("burst", rate.burst);
+        } else if (kind instanceof Share share) {
+            attributes.put("weights", share.weights);
+        }
+        return attributes;
     }
 
     @Override
@@ -219,13 +315,12 @@ public final class Limit {
                 && name.equals(that.name)
                 && tasks.equals(that.tasks)
                 && field.equals(that.field)
-                && Objects.equals(maxRunning, that.maxRunning)
-                && Objects.equals(rate, that.rate);
+                && kind.equals(that.kind);
     }
 
     @Override
     public int hashCode() {
-        return Objects.hash(name, tasks, field, maxRunning, rate);
+        return Objects.hash(name, tasks, field, kind);
     }
 
     /** Returns the name and what is allowed, such as {@code Limit[mail, 3 running per tenant, tasks [send-mail]]}. */
@@ -234,12 +329,30 @@ public final class Limit {
         return "Limit[" + name + ", " + words() + ", tasks " + tasks + "]";
     }
 
-    /** Returns what is allowed, such as {@code "100 starts in PT1M, burst 1, per tenant"}. */
+    /**
+     * Returns what is allowed, such as {@code "100 starts in PT1M, burst 1, per tenant"} or {@code "fair shares per tenant, acme
+     * 3"}; of many weights the first ones.
+     */
     public String words() {
         String per = field.isEmpty() ? "" : " per " + String.join(".", field);
-        return rate == null
-                ? maxRunning + " running" + per
-                : rate.maxStarts + " starts in " + rate.period + ", burst " + rate.burst
-                        + (per.isEmpty() ? "" : "," + per);
+        if (kind instanceof Rate rate) {
+            return rate.maxStarts + " starts in " + rate.period + ", burst " + rate.burst
+                    + (per.isEmpty() ? "" : "," + per);
+        }
+        return kind instanceof Share share
+                ? "fair shares" + per + words(share.weights)
+                : maxRunning() + " running" + per;
+    }
+
+    private static String words(Map<String, Double> weights) {
+        return weights.entrySet().stream()
+                        .limit(SHOWN_WEIGHTS)
+                        .map(each -> ", " + each.getKey() + " " + text(each.getValue()))
+                        .collect(Collectors.joining())
+                + (weights.size() > SHOWN_WEIGHTS ? ", ..." : "");
+    }
+
+    private static String text(double number) {
+        return BigDecimal.valueOf(number).stripTrailingZeros().toPlainString();
     }
 }

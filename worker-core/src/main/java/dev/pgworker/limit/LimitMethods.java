@@ -2,10 +2,10 @@ package dev.pgworker.limit;
 
 import java.lang.annotation.Annotation;
 import java.lang.reflect.Method;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -23,15 +23,14 @@ import org.springframework.core.annotation.MergedAnnotationPredicates;
 import org.springframework.core.annotation.MergedAnnotations;
 import org.springframework.core.annotation.MergedAnnotations.SearchStrategy;
 import org.springframework.core.annotation.RepeatableContainers;
-import org.springframework.format.datetime.standard.DurationFormatterUtils;
 import org.springframework.util.ClassUtils;
 
 import dev.pgworker.internal.argument.Arguments;
 import dev.pgworker.task.JobHandler;
 
 /**
- * Reads the {@link ConcurrencyLimit} and {@link RateLimit} annotations of handlers and joins those of the same name. Not
- * thread-safe.
+ * Reads the {@link ConcurrencyLimit}, {@link RateLimit} and {@link FairShare} annotations of handlers and joins those of the
+ * same name. Not thread-safe.
  *
  * @since 0.1.0
  */
@@ -56,7 +55,7 @@ public final class LimitMethods {
     /** Reads the methods of a class, which may be a proxy's. */
     public LimitMethods add(Class<?> beanClass) {
         Class<?> type = ClassUtils.getUserClass(Arguments.requireNonNull("beanClass", beanClass));
-        if (AnnotationUtils.isCandidateClass(type, List.of(ConcurrencyLimit.class, RateLimit.class))) {
+        if (AnnotationUtils.isCandidateClass(type, List.of(ConcurrencyLimit.class, RateLimit.class, FairShare.class))) {
             Map<Method, List<Annotation>> methods =
                     MethodIntrospector.selectMethods(type, (Method method) -> annotations(method));
             methods.entrySet().stream()
@@ -80,8 +79,8 @@ public final class LimitMethods {
 
     /** Returns null if there are none. A method that overrides another takes that one's place, limits included. */
     private static @Nullable List<Annotation> annotations(Method method) {
-        List<Annotation> all = Stream.concat(
-                        annotations(method, ConcurrencyLimit.class), annotations(method, RateLimit.class))
+        List<Annotation> all = Stream.of(ConcurrencyLimit.class, RateLimit.class, FairShare.class)
+                .<Annotation>flatMap(type -> annotations(method, type))
                 .toList();
         return all.isEmpty() ? null : all;
     }
@@ -108,38 +107,34 @@ public final class LimitMethods {
                 continue;
             }
             try {
-                join(
-                        place,
-                        annotation instanceof ConcurrencyLimit running
-                                ? concurrency(running, handler.value())
-                                : rate((RateLimit) annotation, handler.value()));
+                join(place, limit(AnnotationUtils.getAnnotationAttributes(annotation), handler.value()));
             } catch (IllegalArgumentException e) {
                 problems.add(place + ": " + e.getMessage());
             }
         }
     }
 
-    private Limit concurrency(ConcurrencyLimit given, String task) {
-        int value = value(given.value(), given.valueString());
-        return Limit.concurrency(name(given.name(), task + ".running", given.per()), value, task)
-                .per(path(given.per()));
-    }
-
-    private Limit rate(RateLimit given, String task) {
-        int value = value(given.value(), given.valueString());
-        String text = resolver.apply(given.period());
-        Duration period;
-        try {
-            period = DurationFormatterUtils.detectAndParse(text);
-        } catch (RuntimeException e) {
-            throw new IllegalArgumentException("period must be a duration such as \"1m\", but is \"" + text + "\"", e);
+    private Limit limit(Map<String, Object> given, String task) {
+        Map<String, Object> attributes = new HashMap<>(Map.of("tasks", List.of(task)));
+        String per = (String) given.get("per");
+        attributes.put("per", per);
+        String kind;
+        if (given.get("weights") instanceof String[] weights) {
+            kind = "share";
+            attributes.put("weights", Arrays.stream(weights).map(resolver).toList());
+        } else {
+            kind = given.containsKey("period") ? "starts" : "running";
+            attributes.put(kind.equals("starts") ? "maxStarts" : "maxRunning", value(given));
+            attributes.put("period", given.get("period") instanceof String period ? resolver.apply(period) : null);
+            attributes.put("burst", Integer.valueOf(0).equals(given.get("burst")) ? null : given.get("burst"));
         }
-        Limit limit = Limit.rate(name(given.name(), task + ".starts", given.per()), value, period, task)
-                .per(path(given.per()));
-        return given.burst() == 0 ? limit : limit.withBurst(given.burst());
+        String name = (String) given.get("name");
+        return Limit.of(name.isEmpty() ? task + "." + kind + (per.isEmpty() ? "" : "." + per) : name, attributes);
     }
 
-    private int value(int number, String text) {
+    private int value(Map<String, Object> given) {
+        int number = (int) given.get("value");
+        String text = (String) given.get("valueString");
         if ((number == 0) == text.isEmpty()) {
             throw new IllegalArgumentException(
                     "exactly one of value, 1 to " + Limit.MOST + ", and valueString must be set");
@@ -156,23 +151,12 @@ public final class LimitMethods {
         }
     }
 
-    private static List<String> path(String per) {
-        return per.isEmpty() ? List.of() : Arrays.asList(per.split("\\.", -1));
-    }
-
-    private static String name(String given, String task, String per) {
-        if (!given.isEmpty()) {
-            return given;
-        }
-        return per.isEmpty() ? task : task + "." + per;
-    }
-
     private void join(String place, Limit limit) {
         Declared before = declared.putIfAbsent(limit.name(), new Declared(place, limit));
         if (before == null) {
             return;
         }
-        if (!before.limit.words().equals(limit.words())) {
+        if (!before.limit.withTasks(limit.tasks()).equals(limit)) {
             throw new IllegalArgumentException(
                     "limit \"" + limit.name() + "\" must be the same wherever it is declared, but is " + limit.words()
                             + " here, and " + before.limit.words() + " in " + before.source);

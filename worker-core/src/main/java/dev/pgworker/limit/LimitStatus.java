@@ -25,7 +25,7 @@ public record LimitStatus(
      */
     public enum Phase {
 
-        /** Workers go through the jobs that wait; until that is done, none of the limit's tasks starts. */
+        /** Workers go through the jobs that wait; until that is done, no job of its tasks starts. */
         APPLYING,
 
         /** The limit is in effect. */

@@ -1,4 +1,4 @@
-/** How many jobs run at once, or start in a period, across all workers of a schema. */
+/** How many jobs run at once, start in a period, or in which shares, across all workers of a schema. */
 @NullMarked
 package dev.pgworker.limit;
 

@@ -118,7 +118,7 @@ final class Api {
                     case "schedules/one" -> () -> parts.schedules().one(source, input, visitor);
                     case "schedules/preview" -> () -> parts.schedules().preview(input);
                     case "limits" -> () -> LimitApi.list(source);
-                    case "limits/one" -> () -> LimitApi.one(source, input);
+                    case "limits/one" -> () -> LimitApi.one(source, input, payloads.allShown());
                     case "workers" -> () -> reads.workers(source, visitor);
                     case "maintenance" -> () -> reads.maintenance(source);
                     default -> throw noSuchAddress();

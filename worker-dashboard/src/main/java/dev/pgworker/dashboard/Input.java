@@ -186,6 +186,12 @@ final class Input {
         }
     }
 
+    /** Returns whether the body has this, which may be an object or a list. */
+    boolean has(String name) {
+        JsonNode value = lists.apply(name);
+        return value != null && !value.isNull();
+    }
+
     /** Returns a list of texts in the body; an empty one if it is not given. */
     List<String> texts(String name) {
         JsonNode list = lists.apply(name);

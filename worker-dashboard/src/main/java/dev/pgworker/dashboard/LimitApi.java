@@ -1,6 +1,8 @@
 package dev.pgworker.dashboard;
 
 import java.time.Instant;
+import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Function;
@@ -23,7 +25,7 @@ final class LimitApi {
 
     static View list(Source source) {
         JobLimits limits = source.instance().jobLimits();
-        return source.read(() -> {
+        return source.readPrimary(() -> {
             Map<String, LimitTotals> totals =
                     limits.totals().stream().collect(Collectors.toMap(LimitTotals::name, Function.identity()));
             return new View()
@@ -36,23 +38,35 @@ final class LimitApi {
         });
     }
 
-    static View one(Source source, Input input) {
+    /**
+     * Shows a limit.
+     *
+     * @param showValues whether the visitor may see the values of its field, which come from payloads
+     */
+    static View one(Source source, Input input, boolean showValues) {
         String name = input.text("name");
+        String after = showValues ? input.text("after") : null;
         JobLimits limits = source.instance().jobLimits();
-        return source.read(() -> {
-            LimitStatus status = name == null ? null : limits.find(name).orElse(null);
-            if (status == null) {
-                throw noSuch();
-            }
-            List<LimitUsage> values = limits.usage(status.name(), input.text("after"), MOST_VALUES);
-            return view(status, null)
-                    .put("values", values.stream().map(LimitApi::value).toList())
-                    .put(
-                            "next",
-                            values.size() < MOST_VALUES
-                                    ? null
-                                    : values.get(MOST_VALUES - 1).value());
-        });
+        LimitStatus status =
+                source.readPrimary(() -> name == null ? null : limits.find(name).orElse(null));
+        if (status == null) {
+            throw noSuch();
+        }
+        View view = view(status, null);
+        boolean shown = showValues || view.map().get("per") == null;
+        Source.Part<List<LimitUsage>> part =
+                source.partPrimary("Values are not shown", () -> limits.usage(status.name(), after, MOST_VALUES));
+        List<LimitUsage> values = part.value() == null ? List.of() : part.value();
+        List<Map<String, @Nullable Object>> rows = new ArrayList<>();
+        values.forEach(usage -> rows.add(value(usage, shown ? usage.value() : "#" + (rows.size() + 1))));
+        return view.put("values", rows)
+                .put("valuesHidden", !shown)
+                .put("valuesError", part.error())
+                .put(
+                        "next",
+                        !shown || values.size() < MOST_VALUES
+                                ? null
+                                : values.get(MOST_VALUES - 1).value());
     }
 
     private static View view(LimitStatus status, @Nullable LimitTotals totals) {
@@ -61,11 +75,12 @@ final class LimitApi {
                 .put("name", status.name())
                 .put("tasks", limit == null ? List.of() : limit.tasks())
                 .put("per", limit == null || limit.field().isEmpty() ? null : String.join(".", limit.field()))
-                .put("kind", limit == null ? null : limit.isRate() ? "starts" : "running")
+                .put("kind", limit == null ? null : kind(limit))
                 .put("maxRunning", limit == null ? null : limit.maxRunning())
                 .put("maxStarts", limit == null ? null : limit.maxStarts())
                 .put("periodMs", limit == null ? null : limit.period())
                 .put("burst", limit == null ? null : limit.burst())
+                .put("weights", limit == null ? null : limit.weights())
                 .put("phase", status.phase())
                 .put("declared", status.declared())
                 .put("createdAt", status.createdAt())
@@ -74,9 +89,13 @@ final class LimitApi {
                 .put("used", totals == null ? null : totals.used());
     }
 
-    private static Map<String, @Nullable Object> value(LimitUsage usage) {
+    private static String kind(Limit limit) {
+        return limit.maxRunning() != null ? "running" : limit.weights() != null ? "shares" : "starts";
+    }
+
+    private static Map<String, @Nullable Object> value(LimitUsage usage, String value) {
         return new View()
-                .put("value", usage.value())
+                .put("value", value)
                 .put("used", usage.used())
                 .put("waiting", usage.waiting())
                 .put("tokens", usage.tokens())
@@ -93,7 +112,7 @@ final class LimitApi {
     }
 
     static View create(Source source, Input input, Visitor visitor) {
-        Limit limit = LimitForm.limit(input, null);
+        Limit limit = given(input, null);
         return source.change(() -> {
             JobLimits limits = acting(source, visitor);
             LimitStatus former = limits.find(limit.name()).orElse(null);
@@ -109,6 +128,24 @@ final class LimitApi {
             }
             return new View().put("name", limit.name()).put("text", limit.name() + " was created.");
         });
+    }
+
+    /**
+     * Reads a limit; all mistakes are told at once.
+     *
+     * @param former the one that is changed, of which names in the path stay as they are, dots included; null for none
+     */
+    private static Limit given(Input input, @Nullable Limit former) {
+        Map<String, @Nullable Object> attributes = new HashMap<>();
+        for (String name : List.of("maxRunning", "maxStarts", "period", "burst", "per")) {
+            attributes.put(name, input.text(name));
+        }
+        attributes.put("tasks", input.texts("tasks"));
+        attributes.put("weights", input.has("weights") ? input.texts("weights") : null);
+        if (former != null && String.join(".", former.field()).equals(attributes.get("per"))) {
+            attributes.put("per", former.field());
+        }
+        return Limit.of(input.text("name"), attributes);
     }
 
     private static Refusal taken() {
@@ -133,7 +170,7 @@ final class LimitApi {
             if (!status.updatedAt().equals(readAs)) {
                 throw new Refusal(409, "The limit has been changed meanwhile. Close this, and look at it again.");
             }
-            limits.put(LimitForm.limit(input, status.limit()));
+            limits.put(given(input, status.limit()));
             return new View().put("name", name).put("text", name + " was changed.");
         });
     }

@@ -40,8 +40,8 @@ final class PayloadRule {
         return shown ? "all" : "hidden";
     }
 
-    /** A search tells of each payload whether it contains a text. */
-    boolean allowsSearch() {
+    /** Returns whether all is shown to everybody, so that what is found in payloads, or counted by them, may be told. */
+    boolean allShown() {
         return rule == null && shown;
     }
 

@@ -99,7 +99,7 @@ final class ReadApi {
                 .search(input.text("search"))
                 .from(input.instant("from"))
                 .to(input.instant("to"))
-                .payloadLimit(input.text("search") == null || payloads.allowsSearch() ? payloads.readOfEach() : 0)
+                .payloadLimit(input.text("search") == null || payloads.allShown() ? payloads.readOfEach() : 0)
                 .scanLimit(SCAN);
     }
 
@@ -121,7 +121,7 @@ final class ReadApi {
                 .put("jobs", page.jobs().stream().map(views::listed).toList())
                 .put("next", page.next())
                 .put("limited", page.limited());
-        return query.search() == null ? view : view.put("searchedPayloads", payloads.allowsSearch());
+        return query.search() == null ? view : view.put("searchedPayloads", payloads.allShown());
     }
 
     View count(Source source, Input input) {
@@ -199,7 +199,7 @@ final class ReadApi {
                 .pageSize(input.integer("limit", 50, 1, 200))
                 .after(input.text("after"))
                 .build();
-        if (query.search() != null && !payloads.allowsSearch()) {
+        if (query.search() != null && !payloads.allShown()) {
             throw new IllegalArgumentException(
                     "search also reads payloads and results of finished jobs, which are hidden; filter by task, queue or"
                             + " key instead, or set worker.dashboard.payloads=shown");

@@ -124,6 +124,11 @@ final class Source {
         return part(beside, what, work, failure -> Failures.isLackOfRight(failure) || Failures.isLackOfTime(failure));
     }
 
+    /** Reads, outside {@link #readPrimary}, what the database user may have no right to. */
+    <T> Part<T> partPrimary(String what, Supplier<T> work) {
+        return part(readingPrimary, what, work, Failures::isLackOfRight);
+    }
+
     private static <T> Part<T> part(
             TransactionTemplate template, String what, Supplier<T> work, Predicate<RuntimeException> dispensable) {
         try {

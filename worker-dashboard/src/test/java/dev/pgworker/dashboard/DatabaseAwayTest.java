@@ -119,6 +119,36 @@ class DatabaseAwayTest {
         }
     }
 
+    /** They are read where workers read them, whatever the other pages read from. */
+    @Test
+    @Tag("thorough")
+    void aReadingOfLockedLimitsIsEnded() throws SQLException {
+        try (Application application = Application.unsecured(
+                        List.of(Replica.class), "worker.enabled=false", "worker.dashboard.data-source=replica");
+                Connection other = DriverManager.getConnection(TestPostgres.jdbcUrl());
+                Statement statement = other.createStatement()) {
+            other.setAutoCommit(false);
+            statement.execute("lock table " + application.schema() + ".pgworker_limits in access exclusive mode");
+
+            for (String page : List.of("/default/limits", "/default/limits/one?name=a")) {
+                var answer = application.api().get(page);
+                assertThat(answer.statusCode()).isEqualTo(503);
+                assertThat(Http.error(answer)).contains("took longer than a few seconds");
+            }
+            assertThat(application.api().get("/default/jobs").statusCode()).isEqualTo(200);
+        }
+    }
+
+    /** The data source to read from. */
+    @Configuration(proxyBeanMethods = false)
+    static class Replica {
+
+        @Bean(defaultCandidate = false)
+        DataSource replica() {
+            return new DriverManagerDataSource(TestPostgres.jdbcUrl());
+        }
+    }
+
     @Test
     void aMissingSchemaIsTold() {
         try (Application application = Application.unsecured("worker.enabled=false", "worker.schema.mode=none")) {

@@ -2,6 +2,7 @@ package dev.pgworker.dashboard;
 
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
@@ -21,8 +22,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 /** What the pages read and change of limits that nobody puts into effect. */
 class LimitsTest {
 
-    private static final String GOOD =
-            "\"name\":\"mail\",\"tasks\":[\"mail\",\"fax\"],\"kind\":\"running\",\"maxRunning\":3";
+    private static final String GOOD = "\"name\":\"mail\",\"tasks\":[\"mail\",\"fax\"],\"maxRunning\":3";
 
     private static Application application;
     private static Application careful;
@@ -93,9 +93,8 @@ class LimitsTest {
                 .satisfies(answer -> assertThat(answer.statusCode()).isEqualTo(409))
                 .satisfies(answer -> assertThat(answer.body()).contains("name must be another one"));
 
-        String changed =
-                "{\"name\":\"mail\",\"tasks\":[\"mail\"],\"kind\":\"starts\",\"maxStarts\":\"100\",\"period\":\"PT60S\","
-                        + "\"burst\":7,\"updatedAt\":\"" + one("updatedAt") + "\"}";
+        String changed = "{\"name\":\"mail\",\"tasks\":[\"mail\"],\"maxStarts\":\"100\",\"period\":\"PT60S\","
+                + "\"burst\":7,\"updatedAt\":\"" + one("updatedAt") + "\"}";
         assertThat(http.post("/default/limits/change", changed).statusCode()).isEqualTo(200);
         assertThat(mail())
                 .isEqualTo(
@@ -115,6 +114,67 @@ class LimitsTest {
                 .contains("did not exist any more");
     }
 
+    @Test
+    void fairSharesAreMadeAndChanged() {
+        String share =
+                "{\"name\":\"mail\",\"tasks\":[\"mail\"],\"per\":\"tenant\",\"weights\":[\"acme=3\",\"x, y=0.5\"]";
+        assertThat(http.post("/default/limits", share + "}").statusCode()).isEqualTo(200);
+        assertThat(mail())
+                .isEqualTo(Limit.fairShare("mail", "mail").per("tenant").withWeights(Map.of("acme", 3.0, "x, y", 0.5)));
+        JsonNode seen = http.json("/default/limits/one?name=mail");
+        assertThat(seen.path("kind").asString()).isEqualTo("shares");
+        assertThat(seen.path("weights").path("acme").asInt()).isEqualTo(3);
+
+        String changed = share.replaceFirst("\\[\"acme.*", "[],\"updatedAt\":\"" + one("updatedAt") + "\"}");
+        assertThat(http.post("/default/limits/change", changed).statusCode()).isEqualTo(200);
+        assertThat(mail()).isEqualTo(Limit.fairShare("mail", "mail").per("tenant"));
+    }
+
+    /** Values come from payloads, which the visitors of one application may see, and those of the other not. */
+    @Test
+    void valuesAreShownToThoseOnlyWhoMaySeePayloads() {
+        Application shown = Application.unsecured("worker.enabled=false", "worker.dashboard.payloads=shown");
+        try {
+            for (Application one : List.of(application, shown)) {
+                JobLimits limits = one.context()
+                        .getBean(WorkerInstances.class)
+                        .get(WorkerInstances.DEFAULT)
+                        .jobLimits();
+                limits.put(Limit.concurrency("mail", 3, "mail").per("card"));
+                limits.put(Limit.concurrency("all", 3, "mail"));
+                one.jobs().addJob("mail", Map.of("card", "4711"));
+                one.jobs().addJob("mail", Map.of("card", "4712"));
+                one.sql("select {schema}.pgworker_apply_limits()").query().listOfRows();
+            }
+            assertThat(shown.api()
+                            .json("/default/limits/one?name=mail&after=4711")
+                            .path("values"))
+                    .singleElement()
+                    .satisfies(
+                            value -> assertThat(value.path("value").asString()).isEqualTo("4712"));
+
+            String hidden = http.get("/default/limits/one?name=mail&after=4711").body();
+            assertThat(hidden)
+                    .contains("\"#1\"", "\"#2\"", "\"valuesHidden\":true")
+                    .doesNotContain("4711", "4712");
+            assertThat(http.json("/default/limits/one?name=all").path("values"))
+                    .as("the value of a limit without a field tells nothing")
+                    .singleElement()
+                    .satisfies(
+                            value -> assertThat(value.path("value").asString()).isEmpty());
+            http.json("/default/jobs")
+                    .path("jobs")
+                    .forEach(job -> assertThat(
+                                    http.get("/default/jobs/" + job.path("id").asString())
+                                            .body())
+                            .contains("limit \\\"mail\\\"")
+                            .doesNotContain("4711", "4712"));
+        } finally {
+            shown.close();
+            application.sql("delete from {schema}._private_jobs").update();
+        }
+    }
+
     /** A path of names with dots in them cannot be told from another one by its text. */
     @Test
     void namesWithDotsStayAsTheyAre() {
@@ -131,30 +191,25 @@ class LimitsTest {
     void allThatIsWrongIsSaidAtOnce() {
         assertThat(http.post(
                                 "/default/limits",
-                                "{\"tasks\":[],\"kind\":\"starts\",\"maxStarts\":0,\"period\":\"PT0.5S\",\"burst\":\"x\",\"per\":\"a..b\"}")
+                                "{\"tasks\":[],\"maxStarts\":0,\"period\":\"PT0.5S\",\"burst\":\"x\",\"per\":\"a..b\"}")
                         .body())
-                .contains(
-                        "name is required",
-                        "tasks is required",
-                        "maxStarts must",
-                        "period must",
-                        "burst must",
-                        "per must");
+                .contains("name must", "tasks must", "maxStarts must", "period must", "burst must", "per must");
     }
 
     @ParameterizedTest
     @CsvSource(delimiter = '|', textBlock = """
-            {"kind":"running","maxRunning":0}                                   | maxRunning must be between 1 and 1000000
-            {"kind":"running","maxRunning":1000001}                             | maxRunning must be between 1 and 1000000
-            {"kind":"running","maxRunning":"2147483648"}                        | maxRunning must be an integer
-            {"kind":"running"}                                                  | maxRunning is required
-            {"kind":"other"}                                                    | kind must be one of running, starts
-            {}                                                                  | kind is required
-            {"kind":"starts","maxStarts":1000,"period":"PT1S","burst":1}        | burst must be between 100 and 1000000
-            {"kind":"starts","maxStarts":1,"period":"P366D"}                    | period must be
-            {"kind":"starts","maxStarts":1,"period":"PT1e+21S"}                 | period must be a duration
-            {"kind":"running","maxRunning":1,"tasks":"mail"}                    | tasks must be a list
-            {"kind":"running","maxRunning":1,"tasks":["\\u0000"]}               | tasks must
+            {"maxRunning":0}                                   | maxRunning must be between 1 and 1000000
+            {"maxRunning":1000001}                             | maxRunning must be between 1 and 1000000
+            {"maxRunning":"2147483648"}                        | maxRunning must be an integer
+            {}                                                 | maxRunning must be set
+            {"maxStarts":1000,"period":"PT1S","burst":1}       | burst must be between 100 and 1000000
+            {"maxStarts":1,"period":"P366D"}                   | period must be
+            {"maxStarts":1,"period":"PT1e+21S"}                | period must be a duration
+            {"weights":[]}                                     | per must be set
+            {"weights":["acme"],"per":"a"}                     | weights must be such as
+            {"weights":"acme=3","per":"a"}                     | weights must be a list
+            {"maxRunning":1,"tasks":"mail"}                    | tasks must be a list
+            {"maxRunning":1,"tasks":["\\u0000"]}               | tasks must
             """)
     void whatIsWrongIsSaid(String body, String said) {
         String whole = "{\"name\":\"mail\"," + (body.contains("tasks") ? "" : "\"tasks\":[\"mail\"]")

@@ -2,9 +2,10 @@ package dev.pgworker.autoconfigure;
 
 import java.time.Duration;
 import java.time.ZoneId;
-import java.util.Collection;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.function.BiFunction;
@@ -366,8 +367,8 @@ public record WorkerProperties(
     }
 
     /**
-     * A limit across all workers of the schema: either of the jobs that run at the same time, or of those that start in a
-     * period. If an annotation declares a limit of the same name, what is set here takes the place of its attributes.
+     * A limit across all workers of the schema: of the jobs that run at the same time, or of those that start in a period; or
+     * fair shares. If an annotation declares a limit of the same name, what is set here takes the place of its attributes.
      *
      * @param tasks Tasks that share the limit. Those of handlers whose annotations name the limit need not be listed.
      * @param maxRunning Number of jobs that run at the same time, 1 to 1000000.
@@ -376,6 +377,7 @@ public record WorkerProperties(
      * @param burst Number of jobs that may start at once after a time without any. By default what half a second brings, and
      *     at least what a tenth of a second does, but never less than 1.
      * @param per Field of the payload, each value of which has the limit for itself, such as tenant or customer.id.
+     * @param weights Fair shares: what values of the field weigh, 0.01 to 100. Those that are not named weigh 1.
      * @since 0.1.0
      */
     public record LimitProperties(
@@ -384,7 +386,8 @@ public record WorkerProperties(
             @Nullable Integer maxStarts,
             @Nullable Duration period,
             @Nullable Integer burst,
-            @Nullable String per) {
+            @Nullable String per,
+            @Nullable Map<String, Double> weights) {
 
         /**
          * Returns the limit.
@@ -394,63 +397,27 @@ public record WorkerProperties(
          * @throws InvalidConfigurationPropertyValueException if one is not allowed or does not fit another
          */
         Limit limit(String property, String name, @Nullable Limit declared) {
+            Map<String, @Nullable Object> all = new HashMap<>(declared == null ? Map.of() : declared.attributes());
+            if (maxStarts != null || period != null) {
+                all.remove("burst");
+            }
+            Set<String> sharing = new TreeSet<>(tasks);
+            sharing.addAll(declared == null ? Set.of() : declared.tasks());
+            all.put("tasks", sharing);
+            Map<String, @Nullable Object> given = new HashMap<>();
+            given.put("maxRunning", maxRunning);
+            given.put("maxStarts", maxStarts);
+            given.put("period", period);
+            given.put("burst", burst);
+            given.put("per", per);
+            given.put("weights", weights);
+            given.values().removeIf(Objects::isNull);
+            all.putAll(given);
             try {
-                Limit limit = declared == null ? fresh(name) : changed(declared);
-                return per == null ? limit : limit.per(per);
+                return Limit.of(name, all);
             } catch (IllegalArgumentException e) {
                 throw refused(property + ".", this, e);
             }
-        }
-
-        private Limit fresh(String name) {
-            if ((maxRunning == null) == (maxStarts == null)) {
-                throw new IllegalArgumentException("maxRunning must be set, or else maxStarts and period");
-            }
-            return maxRunning == null ? rate(name, tasks) : concurrency(name, tasks);
-        }
-
-        private Limit changed(Limit declared) {
-            Set<String> all = new TreeSet<>(declared.tasks());
-            all.addAll(tasks);
-            Limit limit = declared.isRate()
-                    ? new LimitProperties(
-                                    tasks,
-                                    maxRunning,
-                                    maxStarts == null ? declared.maxStarts() : maxStarts,
-                                    period == null ? declared.period() : period,
-                                    burst == null && maxStarts == null && period == null ? declared.burst() : burst,
-                                    null)
-                            .rate(declared.name(), all)
-                    : new LimitProperties(
-                                    tasks,
-                                    maxRunning == null ? declared.maxRunning() : maxRunning,
-                                    maxStarts,
-                                    period,
-                                    burst,
-                                    null)
-                            .concurrency(declared.name(), all);
-            return limit.per(declared.field());
-        }
-
-        private Limit concurrency(String name, Collection<String> sharing) {
-            if (maxStarts != null || period != null || burst != null) {
-                String extra = maxStarts != null ? "maxStarts" : period != null ? "period" : "burst";
-                throw new IllegalArgumentException(extra
-                        + " must not be set for a limit of the jobs that run at the same time: declare another limit");
-            }
-            return Limit.concurrency(name, maxRunning == null ? 0 : maxRunning, sharing);
-        }
-
-        private Limit rate(String name, Collection<String> sharing) {
-            if (maxRunning != null) {
-                throw new IllegalArgumentException(
-                        "maxRunning must not be set for a limit of the jobs that start in a period: declare another limit");
-            }
-            if (period == null) {
-                throw new IllegalArgumentException("period must be set together with maxStarts, 1 second to 365 days");
-            }
-            Limit limit = Limit.rate(name, maxStarts == null ? 0 : maxStarts, period, sharing);
-            return burst == null ? limit : limit.withBurst(burst);
         }
     }
 

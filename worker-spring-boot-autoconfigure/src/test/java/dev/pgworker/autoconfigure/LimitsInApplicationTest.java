@@ -1,6 +1,7 @@
 package dev.pgworker.autoconfigure;
 
 import java.time.Duration;
+import java.util.Map;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
@@ -18,6 +19,7 @@ import dev.pgworker.Worker;
 import dev.pgworker.autoconfigure.testing.FailureAnalyses;
 import dev.pgworker.autoconfigure.testing.TestDatabase;
 import dev.pgworker.limit.ConcurrencyLimit;
+import dev.pgworker.limit.FairShare;
 import dev.pgworker.limit.JobLimits;
 import dev.pgworker.limit.Limit;
 import dev.pgworker.limit.RateLimit;
@@ -40,6 +42,7 @@ class LimitsInApplicationTest {
 
         @JobHandler("export")
         @RateLimit(value = 100, period = "10s", name = "partner")
+        @FairShare(per = "tenant", weights = "acme=${acme-weight:3}")
         void exports() {}
     }
 
@@ -62,6 +65,16 @@ class LimitsInApplicationTest {
         @ConcurrencyLimit(valueString = "many")
         void none() {}
 
+        @JobHandler("e")
+        @FairShare(per = "", weights = "acme=3")
+        void e() {}
+
+        @JobHandler("f")
+        @FairShare(
+                per = "tenant",
+                weights = {"acme=3", "globex"})
+        void f() {}
+
         @JobHandler("d")
         @ConcurrencyLimit(valueString = "many", per = "a..b")
         void d() {}
@@ -78,13 +91,18 @@ class LimitsInApplicationTest {
                 assertThat(context.getBean(Worker.class).declaredLimits()).containsExactlyInAnyOrder(limits);
     }
 
+    private static Limit exportShare(double acme) {
+        return Limit.fairShare("export.share.tenant", "export").per("tenant").withWeights(Map.of("acme", acme));
+    }
+
     @Test
     void annotationsDeclareLimitsOfTheirTasks() {
         runner().withBean(Jobs.class)
                 .run(declares(
                         Limit.concurrency("import.running.customer.id", 4, "import")
                                 .per("customer.id"),
-                        Limit.rate("partner", 100, Duration.ofSeconds(10), "import", "export")));
+                        Limit.rate("partner", 100, Duration.ofSeconds(10), "import", "export"),
+                        exportShare(3)));
     }
 
     @Test
@@ -98,6 +116,11 @@ class LimitsInApplicationTest {
                         "worker.limits.mail.tasks=mail,fax",
                         "worker.limits.mail.max-running=3",
                         "worker.limits.mail.per=tenant",
+                        "acme-weight=2",
+                        "worker.limits.turns.tasks=mail,fax",
+                        "worker.limits.turns.per=customer.id",
+                        "worker.limits.turns.weights.acme=3",
+                        "worker.limits.turns.weights[big.com]=0.5",
                         "worker.limits.slow.tasks=slow",
                         "worker.limits.slow.max-starts=10",
                         "worker.limits.slow.period=1m",
@@ -107,6 +130,10 @@ class LimitsInApplicationTest {
                                 .per("customer.id"),
                         Limit.rate("partner", 50, Duration.ofSeconds(10), "import", "export", "report"),
                         Limit.concurrency("own", 7, "import"),
+                        exportShare(2),
+                        Limit.fairShare("turns", "mail", "fax")
+                                .per("customer.id")
+                                .withWeights(Map.of("acme", 3.0, "big.com", 0.5)),
                         Limit.concurrency("mail", 3, "fax", "mail").per("tenant"),
                         Limit.rate("slow", 10, Duration.ofMinutes(1), "slow").withBurst(4)));
     }
@@ -116,7 +143,7 @@ class LimitsInApplicationTest {
         runner().withBean(Jobs.class).run(context -> {
             assertThat(context.getBean(Worker.class).runOnce()).isZero();
             JobLimits limits = context.getBean(JobLimits.class);
-            assertThat(limits.list()).hasSize(2).allMatch(status -> status.declared());
+            assertThat(limits.list()).hasSize(3).allMatch(status -> status.declared());
             Limit changed = Limit.rate("partner", 7, Duration.ofSeconds(1), "import");
             assertThat(limits.put(changed).limit()).isEqualTo(changed);
             assertThat(context.getBean(Worker.class).runOnce()).isZero();
@@ -135,6 +162,9 @@ class LimitsInApplicationTest {
                                 ".c(): limit \"shared\" must be the same wherever it is declared, but is 2 running here, and 1 running in",
                                 ".c(): burst must be between 10 and 1000000 for 100 starts in PT1S, but is 5",
                                 ".none() must be used together with @JobHandler",
+                                "@FairShare of " + Wrong.class.getName()
+                                        + ".e(): per must be set together with weights",
+                                ".f(): weights must be such as \"acme=3\", but one is \"globex\"",
                                 ".d(): valueString must be a number, 1 to 1000000, but is \"many\""));
     }
 
@@ -142,6 +172,13 @@ class LimitsInApplicationTest {
     void aWrongPropertyIsNamedWithWhatIsAllowed() {
         assertRefused(
                 "worker.limits.x.max-running", "maxRunning must be set, or else maxStarts and period", "x.tasks=a");
+        assertRefused("worker.limits.x.per", "per must be set together with weights", "x.tasks=a", "x.weights.acme=1");
+        assertRefused(
+                "worker.limits.x.weights",
+                "weights must be between 0.01 and 100, but that of \"acme\" is 101.0",
+                "x.tasks=a",
+                "x.per=t",
+                "x.weights.acme=101");
         assertRefused("worker.limits.x.tasks", "tasks must name 1 to 100, but names 0", "x.max-running=1");
         assertRefused(
                 "worker.limits.x.max-running",
@@ -165,8 +202,8 @@ class LimitsInApplicationTest {
                 "x.burst=99");
         assertRefused("worker.limits.x.per", "per must not be empty", "x.tasks=a", "x.max-running=1", "x.per=a..b");
         assertRefused(
-                "worker.limits.partner.max-running",
-                "maxRunning must not be set for a limit of the jobs that start in a period",
+                "worker.limits.partner.max-starts",
+                "maxStarts must not be combined with maxRunning",
                 "partner.max-running=3");
     }
 

@@ -1,8 +1,15 @@
 package dev.pgworker.internal.client;
 
+import java.sql.Array;
+import java.sql.ResultSet;
+import java.sql.SQLException;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collection;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import javax.sql.DataSource;
 
@@ -18,11 +25,11 @@ import dev.pgworker.internal.event.WorkerEvents;
 import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.jdbc.ClientConnections;
 import dev.pgworker.internal.jdbc.Timestamps;
-import dev.pgworker.internal.store.LimitRow;
 import dev.pgworker.job.DeadWorker;
 import dev.pgworker.limit.JobLimits;
 import dev.pgworker.limit.Limit;
 import dev.pgworker.limit.LimitStatus;
+import dev.pgworker.limit.LimitStatus.Phase;
 import dev.pgworker.limit.LimitTotals;
 import dev.pgworker.limit.LimitUsage;
 import dev.pgworker.schema.WorkerSchema;
@@ -92,29 +99,95 @@ public final class JdbcJobLimits implements JobLimits {
         });
     }
 
-    private static final String PUT = "select " + LimitRow.COLUMNS + """
+    private static final String COLUMNS = """
+            l.name, l.task_identifiers, l.field, l.max_running, l.max_starts,
+            (extract(epoch from l.period) operator(pg_catalog.*) 1000000)::bigint, l.burst, l.state, l.declared, l.created_at, l.updated_at,
+            (select pg_catalog.array_agg(array[w.key, w.value operator(pg_catalog.#>>) '{}'])
+              from pg_catalog.jsonb_each(
+                case when pg_catalog.jsonb_typeof(l.weights) operator(pg_catalog.=) 'object' then l.weights else '{}' end) w),
+            l.weights is not null
+            """;
+
+    private static final String PUT = "select " + COLUMNS + """
             from {schema}.pgworker_put_limit(
-              name => ?, task_identifiers => ?, field => ?, max_running => ?, max_starts => ?,
-              period => pg_catalog.make_interval(secs => ?), burst => ?, declared => ?) l
+              name => ?, task_identifiers => ?, field => ?, declared => ?, max_running => ?, max_starts => ?,
+              period => pg_catalog.make_interval(secs => ?), burst => ?) l
+            """;
+
+    private static final String PUT_SHARE = "select " + COLUMNS + """
+            from {schema}.pgworker_put_fair_share(
+              name => ?, task_identifiers => ?, field => ?, declared => ?,
+              weights => (select pg_catalog.jsonb_object_agg(w.value, w.weight)
+                from rows from (pg_catalog.unnest(?::pg_catalog.text[]), pg_catalog.unnest(?::pg_catalog.float8[])) w(value, weight))) l
             """;
 
     private LimitStatus put(JdbcClient client, Limit limit, @Nullable Boolean declared) {
-        Double period = limit.period() == null ? null : Timestamps.millis(limit.period()) / 1_000;
-        return client.sql(schema.in(PUT))
-                .params(Arrays.asList(
-                        limit.name(),
-                        texts(limit.tasks()),
-                        limit.field().isEmpty() ? null : texts(limit.field()),
-                        limit.maxRunning(),
-                        limit.maxStarts(),
-                        period,
-                        limit.burst(),
-                        declared))
-                .query((row, number) -> LimitRow.read(row))
+        List<@Nullable Object> given = new ArrayList<>();
+        given.add(limit.name());
+        given.add(texts(limit.tasks()));
+        given.add(limit.field().isEmpty() ? null : texts(limit.field()));
+        given.add(declared);
+        Map<String, Double> weights = limit.weights();
+        if (weights == null) {
+            given.add(limit.maxRunning());
+            given.add(limit.maxStarts());
+            given.add(limit.period() == null ? null : Timestamps.millis(limit.period()) / 1_000);
+            given.add(limit.burst());
+        } else if (limit.field().isEmpty()) {
+            throw new IllegalArgumentException("per must be set for fair shares, but " + limit + " has no field");
+        } else {
+            given.add(texts(weights.keySet()));
+            given.add(new SqlArrayValue("float8", weights.values().toArray()));
+        }
+        return client.sql(schema.in(weights == null ? PUT : PUT_SHARE))
+                .params(given)
+                .query((row, number) -> status(row))
                 .single();
     }
 
-    private static SqlArrayValue texts(List<String> texts) {
+    /** What somebody has written into a row by SQL may be anything that the table lets in. */
+    private static LimitStatus status(ResultSet row) throws SQLException {
+        String state = row.getString(8);
+        return new LimitStatus(
+                row.getString(1),
+                limit(row),
+                state.equals("active") ? Phase.ACTIVE : state.equals("removing") ? Phase.REMOVING : Phase.APPLYING,
+                row.getBoolean(9),
+                Timestamps.instant(row, 10),
+                Timestamps.instant(row, 11));
+    }
+
+    private static @Nullable Limit limit(ResultSet row) throws SQLException {
+        Map<String, @Nullable Object> given = new HashMap<>();
+        given.put("tasks", texts(row, 2));
+        List<String> field = texts(row, 3);
+        given.put("per", field.isEmpty() ? null : field);
+        given.put("maxRunning", row.getObject(4));
+        given.put("maxStarts", row.getObject(5));
+        long micros = row.getLong(6);
+        given.put("period", row.wasNull() ? null : Duration.ofSeconds(micros / 1_000_000, micros % 1_000_000 * 1_000));
+        given.put("burst", row.getObject(7));
+        if (row.getBoolean(13)) {
+            Map<String, String> weights = new HashMap<>();
+            Array pairs = row.getArray(12);
+            for (Object pair : pairs == null ? new Object[0] : (Object[]) pairs.getArray()) {
+                weights.put(((String[]) pair)[0], ((String[]) pair)[1]);
+            }
+            given.put("weights", weights);
+        }
+        try {
+            return Limit.of(row.getString(1), given);
+        } catch (IllegalArgumentException e) {
+            return null;
+        }
+    }
+
+    private static List<String> texts(ResultSet row, int column) throws SQLException {
+        Array array = row.getArray(column);
+        return array == null ? List.of() : Arrays.asList((String[]) array.getArray());
+    }
+
+    private static SqlArrayValue texts(Collection<String> texts) {
         return new SqlArrayValue("text", texts.toArray());
     }
 
@@ -138,7 +211,7 @@ public final class JdbcJobLimits implements JobLimits {
         return deleted;
     }
 
-    private static final String LIST = "select " + LimitRow.COLUMNS + """
+    private static final String LIST = "select " + COLUMNS + """
             from {schema}.pgworker_limits l
             """;
 
@@ -151,7 +224,7 @@ public final class JdbcJobLimits implements JobLimits {
                 false,
                 client -> client.sql(schema.in(sql))
                         .param(name)
-                        .query((row, number) -> LimitRow.read(row))
+                        .query((row, number) -> status(row))
                         .optional());
     }
 
@@ -162,7 +235,7 @@ public final class JdbcJobLimits implements JobLimits {
                 "list limits",
                 false,
                 client -> client.sql(schema.in(sql))
-                        .query((row, number) -> LimitRow.read(row))
+                        .query((row, number) -> status(row))
                         .list());
     }
 

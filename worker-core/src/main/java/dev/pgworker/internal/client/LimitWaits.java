@@ -21,48 +21,45 @@ final class LimitWaits {
 
     private static final int MOST_AHEAD = 1_000;
 
-    private static final int LONGEST_VALUE = 100;
-
     private LimitWaits() {}
 
     /**
-     * A limit of a job.
+     * A limit of a job; what is used is that of the job's value, which is not told, because it comes from the payload.
      *
-     * @param running how many jobs hold a permit
+     * @param running how many jobs run of a limit of concurrency
      * @param next when the next token is there; null if there is one, or if the limit is none of a rate
      */
     private record Limiting(
             String name,
-            @Nullable String value,
+            String per,
             long running,
             @Nullable Integer maxRunning,
             @Nullable Integer maxStarts,
             @Nullable Duration period,
             @Nullable Instant next,
-            String state) {
+            boolean applying) {
 
         private boolean isInTheWay() {
-            return !state.equals("active") || (maxRunning == null ? next != null : running >= maxRunning);
+            return applying || next != null || maxRunning != null && running >= maxRunning;
+        }
+
+        private boolean isShare() {
+            return maxRunning == null && maxStarts == null;
         }
 
         private String text() {
-            String limit = "limit \"" + name + "\"";
-            if (state.equals("applying")) {
-                return limit + ", which is being put into effect";
+            String limit = "limit \"" + name + "\", which ";
+            if (applying) {
+                return limit + "is being put into effect";
             }
-            String which = value == null || value.isEmpty() ? "" : " for \"" + cut(value) + "\"";
             return maxRunning == null
-                    ? limit + ", which allows " + maxStarts + " starts in " + period + which
-                    : limit + ", which allows " + maxRunning + " running" + which + ", and " + running + " are";
-        }
-
-        private static String cut(String value) {
-            return value.length() <= LONGEST_VALUE ? value : value.substring(0, LONGEST_VALUE) + "…";
+                    ? limit + "allows " + maxStarts + " starts in " + period + per
+                    : limit + "allows " + maxRunning + " running" + per + ", and " + running + " are";
         }
     }
 
     private static final String LIMITS = """
-            select l.name, l.value, l.running, l.max_running, l.max_starts,
+            select l.name, pg_catalog.array_to_string(l.field, '.'), l.running, l.max_running, l.max_starts,
               (extract(epoch from l.period) operator(pg_catalog.*) 1000000)::bigint, l.next_at, l.state
             from {schema}.pgworker_job_limits(?) l
             """;
@@ -95,8 +92,14 @@ final class LimitWaits {
                 ? ""
                 : " " + (ahead >= MOST_AHEAD ? "1,000 jobs or more" : ahead == 1 ? "1 job" : ahead + " jobs")
                         + " of its kind " + (ahead == 1 ? "starts" : "start") + " before it.";
+        String turn = limits.stream()
+                .filter(Limiting::isShare)
+                .map(share ->
+                        "Waits for its turn by limit \"" + share.name + "\", which shares fairly" + share.per + ".")
+                .findFirst()
+                .orElse("Its limits have room: it starts when a worker that serves its task has a free handler.");
         String text = inTheWay.isEmpty()
-                ? "Its limits have room: it starts as soon as a worker lets it."
+                ? turn
                 : inTheWay.stream().map(Limiting::text).collect(Collectors.joining("; ", "Waits for ", "."));
         return new JobWait(JobWait.Reason.LIMIT, until, ahead, text + others + unserved);
     }
@@ -106,12 +109,12 @@ final class LimitWaits {
         Duration period = row.wasNull() ? null : Duration.ofNanos(micros * 1_000);
         return new Limiting(
                 row.getString(1),
-                row.getString(2),
+                row.getString(2) == null ? "" : " per " + row.getString(2),
                 row.getLong(3),
                 row.getObject(4, Integer.class),
                 row.getObject(5, Integer.class),
                 period,
                 Timestamps.nullableInstant(row, 7),
-                row.getString(8));
+                row.getString(8).equals("applying"));
     }
 }

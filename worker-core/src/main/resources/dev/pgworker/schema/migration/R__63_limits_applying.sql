@@ -203,13 +203,13 @@ revoke execute on function "${schema}".pgworker_limit_usage(text, text, int) fro
 
 create or replace function "${schema}".pgworker_job_limits(job_id bigint)
 returns table (
-  name text, value text, running bigint, max_running int, tokens float8, max_starts int, period interval, next_at timestamptz, state text
+  name text, field text[], running bigint, max_running int, tokens float8, max_starts int, period interval, next_at timestamptz, state text
 )
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp as $$
 begin
   return query
-    select l.name::text, u.value, coalesce(cardinality(r.holders), 0)::bigint, l.max_running, r.tokens, l.max_starts, l.period, r.next_at, l.state
+    select l.name::text, l.field, coalesce(cardinality(r.holders), 0)::bigint, l.max_running, r.tokens, l.max_starts, l.period, r.next_at, l.state
     from "${schema}"._private_jobs j
     join "${schema}".pgworker_limited_tasks k on k.task_id = j.task_id
     cross join lateral unnest(k.limit_ids, "${schema}".pgworker_limit_values(j.payload, k.fields)) u(id, value)
@@ -221,7 +221,7 @@ begin
 end
 $$;
 comment on function "${schema}".pgworker_job_limits(bigint) is
-  'The limits that a job is subject to, by which value, and how much of each is used. Values come from payloads.';
+  'The limits that a job is subject to, and how much of each is used for its value, which is not told: values come from payloads.';
 revoke execute on function "${schema}".pgworker_job_limits(bigint) from public;
 
 create or replace function "${schema}".pgworker_limited_totals() returns table (name text, waiting bigint, used bigint)

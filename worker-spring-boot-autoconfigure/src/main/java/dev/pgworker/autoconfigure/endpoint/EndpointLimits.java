@@ -1,14 +1,12 @@
 package dev.pgworker.autoconfigure.endpoint;
 
-import java.time.Duration;
-import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.Objects;
 import java.util.function.Function;
 import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 
 import org.jspecify.annotations.Nullable;
 
@@ -24,19 +22,12 @@ final class EndpointLimits {
     private static final int USUAL_VALUES = 100;
 
     private final JobLimits limits;
+    private final boolean showPayloads;
 
-    EndpointLimits(JobLimits limits) {
+    EndpointLimits(JobLimits limits, boolean showPayloads) {
         this.limits = limits;
+        this.showPayloads = showPayloads;
     }
-
-    /** The numbers of a limit, as text. */
-    record Given(
-            @Nullable String tasks,
-            @Nullable String maxRunning,
-            @Nullable String maxStarts,
-            @Nullable String period,
-            @Nullable String burst,
-            @Nullable String per) {}
 
     Object list() {
         Map<String, LimitTotals> totals =
@@ -60,12 +51,16 @@ final class EndpointLimits {
         Integer most = EndpointParameters.integer("limit", limit);
         EndpointParameters.requireRange("limit", most, 1, 1000);
         int size = most == null ? USUAL_VALUES : most;
+        if (after != null && !showPayloads) {
+            throw new IllegalArgumentException(
+                    "after is a value of payloads, which are hidden unless worker.endpoint.show-payloads is true");
+        }
         return limits.find(name)
                 .map(status -> {
                     Map<String, Object> view = view(status);
                     List<LimitUsage> values = limits.usage(name, after, size);
-                    view.put("values", values);
-                    if (values.size() == size) {
+                    view.put("values", showPayloads || !view.containsKey("per") ? values : hidden(values));
+                    if (showPayloads && values.size() == size) {
                         view.put("next", values.get(size - 1).value());
                     }
                     return view;
@@ -73,17 +68,21 @@ final class EndpointLimits {
                 .orElse(null);
     }
 
+    /** Values come from payloads. */
+    private static List<LimitUsage> hidden(List<LimitUsage> values) {
+        return IntStream.range(0, values.size())
+                .mapToObj(n -> {
+                    LimitUsage one = values.get(n);
+                    return new LimitUsage("#" + (n + 1), one.used(), one.waiting(), one.tokens(), one.nextStart());
+                })
+                .toList();
+    }
+
     private static Map<String, Object> view(LimitStatus status) {
         Map<String, Object> view = new LinkedHashMap<>();
         view.put("name", status.name());
-        Limit limit = status.limit();
-        if (limit != null) {
-            view.put("tasks", limit.tasks());
-            put(view, "per", limit.field().isEmpty() ? null : String.join(".", limit.field()));
-            put(view, "maxRunning", limit.maxRunning());
-            put(view, "maxStarts", limit.maxStarts());
-            put(view, "period", limit.period());
-            put(view, "burst", limit.burst());
+        if (status.limit() != null) {
+            view.putAll(status.limit().attributes());
         }
         view.put("phase", status.phase().name().toLowerCase(Locale.ROOT));
         view.put("declared", status.declared());
@@ -92,39 +91,8 @@ final class EndpointLimits {
         return view;
     }
 
-    private static void put(Map<String, Object> view, String name, @Nullable Object value) {
-        if (value != null) {
-            view.put(name, value);
-        }
-    }
-
-    Object put(@Nullable String name, Given given) {
-        String required = EndpointParameters.required("name", name);
-        List<String> tasks = Arrays.stream(
-                        EndpointParameters.required("tasks", given.tasks).split(","))
-                .map(String::strip)
-                .toList();
-        Integer maxRunning = EndpointParameters.integer("maxRunning", given.maxRunning);
-        Integer maxStarts = EndpointParameters.integer("maxStarts", given.maxStarts);
-        if ((maxRunning == null) == (maxStarts == null)) {
-            throw new IllegalArgumentException("exactly one of maxRunning and maxStarts must be set");
-        }
-        if (maxRunning != null && (given.period != null || given.burst != null)) {
-            throw new IllegalArgumentException(
-                    "period and burst belong to maxStarts, and cannot be combined with maxRunning");
-        }
-        Limit limit = maxRunning != null
-                ? Limit.concurrency(required, maxRunning, tasks)
-                : rate(required, maxStarts == null ? 0 : maxStarts, given, tasks);
-        return view(limits.put(given.per == null || given.per.isBlank() ? limit : limit.per(given.per.strip())));
-    }
-
-    private static Limit rate(String name, int maxStarts, Given given, List<String> tasks) {
-        Duration period = Objects.requireNonNull(
-                EndpointParameters.duration("period", EndpointParameters.required("period", given.period)));
-        Integer burst = EndpointParameters.integer("burst", given.burst);
-        Limit limit = Limit.rate(name, maxStarts, period, tasks);
-        return burst == null ? limit : limit.withBurst(burst);
+    Object put(@Nullable String name, Map<String, @Nullable String> attributes) {
+        return view(limits.put(Limit.of(EndpointParameters.required("name", name), attributes)));
     }
 
     Object delete(@Nullable String name) {

@@ -1,6 +1,7 @@
 package dev.pgworker.autoconfigure.endpoint;
 
 import java.security.Principal;
+import java.util.HashMap;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.Supplier;
@@ -151,6 +152,7 @@ final class WorkerEndpoint {
             @Nullable String period,
             @Nullable String burst,
             @Nullable String per,
+            @Nullable String weights,
             @Nullable String instance) {
         EndpointFilters filters = new EndpointFilters(state, task, queue, key, flag, from, to, search);
         EndpointActions.Target target = new EndpointActions.Target(ids, filters, limit, dryRun);
@@ -175,11 +177,29 @@ final class WorkerEndpoint {
             case "schedule-resume" -> schedules(instance, security).resume(schedule);
             case "schedule-delete" -> schedules(instance, security).delete(schedule);
             case "limit-put" ->
-                limits(instance, security)
-                        .put(name, new EndpointLimits.Given(tasks, maxRunning, maxStarts, period, burst, per));
+                limits(instance, security).put(name, limit(tasks, maxRunning, maxStarts, period, burst, per, weights));
             case "limit-delete" -> limits(instance, security).delete(name);
             default -> null;
         });
+    }
+
+    private static Map<String, @Nullable String> limit(
+            @Nullable String tasks,
+            @Nullable String maxRunning,
+            @Nullable String maxStarts,
+            @Nullable String period,
+            @Nullable String burst,
+            @Nullable String per,
+            @Nullable String weights) {
+        Map<String, @Nullable String> limit = new HashMap<>();
+        limit.put("tasks", tasks);
+        limit.put("maxRunning", maxRunning);
+        limit.put("maxStarts", maxStarts);
+        limit.put("period", period);
+        limit.put("burst", burst);
+        limit.put("per", per == null ? null : per.strip());
+        limit.put("weights", weights);
+        return limit;
     }
 
     private EndpointViews views(@Nullable String instance) {
@@ -211,7 +231,7 @@ final class WorkerEndpoint {
     private EndpointLimits limits(@Nullable String instance, SecurityContext security) {
         JobLimits limits = instance(instance).jobLimits();
         String user = user(security);
-        return new EndpointLimits(user.isEmpty() ? limits : limits.actingAs(user));
+        return new EndpointLimits(user.isEmpty() ? limits : limits.actingAs(user), showPayloads);
     }
 
     private EndpointCrontab crontab(@Nullable String instance) {

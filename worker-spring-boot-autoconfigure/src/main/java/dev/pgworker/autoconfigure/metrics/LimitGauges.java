@@ -32,7 +32,7 @@ final class LimitGauges {
                 .tag(WorkerMetrics.WORKER, worker)
                 .register(registry);
         used = MultiGauge.builder("worker.limit.used")
-                .description("Permits of a limit that are held by jobs")
+                .description("Jobs that run under a limit of concurrency")
                 .tag(WorkerMetrics.WORKER, worker)
                 .register(registry);
     }

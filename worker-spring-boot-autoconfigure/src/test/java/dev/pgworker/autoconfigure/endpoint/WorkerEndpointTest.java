@@ -512,12 +512,51 @@ class WorkerEndpointTest {
             assertThat(wrong.body()).contains("maxRunning must be between 1 and 1000000, but is 0");
             assertThat(client.post("/worker/limit-put", "{'name': 'x', 'tasks': 'a'}")
                             .body())
-                    .contains("exactly one of maxRunning and maxStarts must be set");
+                    .contains("maxRunning must be set, or else maxStarts and period, or else weights and per");
             assertThat(client.post("/worker/limit-put", "{'name': 'x', 'tasks': 'a', 'maxRunning': 1, 'burst': 5}")
                             .body())
-                    .contains("period and burst belong to maxStarts");
+                    .contains("burst must not be combined with maxRunning");
+            assertThat(client.json(
+                                    client.post(
+                                            "/worker/limit-put",
+                                            "{'name': 'turns', 'tasks': 'turn', 'per': 'tenant', 'weights': 'acme=3, globex=0.5'}"))
+                            .path("weights")
+                            .path("globex")
+                            .asDouble())
+                    .isEqualTo(0.5);
+            assertThat(client.post("/worker/limit-put", "{'name': 'x', 'tasks': 'a', 'weights': 'acme=3'}")
+                            .body())
+                    .contains("per must be set together with weights");
             assertThat(changed(client, "limit-delete", "{'name': 'mail'}")).isTrue();
             assertThat(changed(client, "limit-delete", "{'name': 'none'}")).isFalse();
+        }
+    }
+
+    @Test
+    void showsValuesOfLimitsOnlyIfPayloadsAreShown() throws Exception {
+        for (boolean shown : List.of(false, true)) {
+            try (Client client = new Client("worker.enabled=false", "worker.endpoint.show-payloads=" + shown)) {
+                client.json(client.post(
+                        "/worker/limit-put", "{'name': 'mail', 'tasks': 'mail', 'maxRunning': 1, 'per': 'card'}"));
+                JobScheduler jobs = client.context.getBean(JobScheduler.class);
+                long id = jobs.addJob("mail", Map.of("card", "4711")).id();
+                jobs.addJob("mail", Map.of("card", "4712"));
+                db.sql("select {schema}.pgworker_apply_limits()").query().listOfRows();
+
+                String one = client.get("/worker/limits/mail?limit=1").body();
+                HttpResponse<String> next = client.get("/worker/limits/mail?after=4711");
+                if (shown) {
+                    assertThat(one).contains("4711").doesNotContain("4712");
+                    assertThat(next.body()).contains("4712").doesNotContain("4711");
+                } else {
+                    assertThat(one).contains("\"#1\"").doesNotContain("4711", "next");
+                    assertThat(next.statusCode()).isEqualTo(400);
+                    assertThat(next.body()).contains("worker.endpoint.show-payloads");
+                    assertThat(client.get("/worker/jobs/" + id).body())
+                            .contains("limit \\\"mail\\\"")
+                            .doesNotContain("4711");
+                }
+            }
         }
     }
 

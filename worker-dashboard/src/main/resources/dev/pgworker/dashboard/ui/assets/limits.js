@@ -6,11 +6,20 @@ import { number } from "./text.js";
 export const KINDS = {
   running: "Jobs that run at once",
   starts: "Jobs that start in a period",
+  shares: "Fair shares of a field's values",
 };
 
 function period(ms) {
   const { amount, unit } = span(ms);
   return `${amount} ${amount === "1" ? unit.slice(0, -1) : unit}`;
+}
+
+function entries(weights) {
+  return Object.entries(weights ?? {});
+}
+
+function weightsText(weights) {
+  return entries(weights).map(([value, weight]) => `${value}=${weight}`).join(", ");
 }
 
 /** What a limit allows, in words. */
@@ -19,6 +28,9 @@ export function allows(limit) {
     return "unknown";
   }
   const per = limit.per ? ` per ${limit.per}` : "";
+  if (limit.kind === "shares") {
+    return `fair shares${per}${entries(limit.weights).map(([value, weight]) => `, ${value} ${weight}`).join("")}`;
+  }
   return limit.kind === "running" ? `${number(limit.maxRunning)} running${per}`
     : `${number(limit.maxStarts)} starts in ${period(limit.periodMs)}, burst ${number(limit.burst)}${per && "," + per}`;
 }
@@ -42,6 +54,7 @@ export function formValues(limit) {
     maxStarts: text(limit?.maxStarts),
     period: limit?.kind === "starts" ? span(limit.periodMs) : { amount: "1", unit: "minutes" },
     burst: text(limit?.burst),
+    weights: weightsText(limit?.weights),
     per: limit?.per ?? "",
   };
 }
@@ -49,11 +62,11 @@ export function formValues(limit) {
 /** All of the form, as the API takes it. */
 export function request(values, limit) {
   const numbers = values.kind === "running" ? { maxRunning: values.maxRunning || undefined }
+    : values.kind === "shares" ? { weights: listOf(values.weights, entries(limit?.weights).map((each) => each.join("="))) }
     : { maxStarts: values.maxStarts || undefined, period: isoSpan(values.period), burst: values.burst || undefined };
   const wanted = {
     name: values.name,
     tasks: listOf(values.tasks, limit?.tasks),
-    kind: values.kind,
     per: values.per || undefined,
     ...numbers,
   };

@@ -53,12 +53,15 @@ function LimitDialog({ limit, changed, close }) {
         <${SelectField} of=${fields} name="kind" label="Limits" options=${KINDS} />
         ${fields.values.kind === "running"
           ? html`<${NumberField} of=${fields} name="maxRunning" label="At most at once" required=${true} />`
-          : html`<${NumberField} of=${fields} name="maxStarts" label="At most in the period" required=${true} />
+          : fields.values.kind === "starts" && html`<${NumberField} of=${fields} name="maxStarts" label="At most in the period" required=${true} />
             <${SpanField} of=${fields} name="period" label="Period" required=${true} />
             <${NumberField} of=${fields} name="burst" label="Burst; empty for what half a second brings" />`}
       </div>
-      <${TextField} of=${fields} name="per" class="mono" placeholder="customer.id"
-        label="For each value of a field of the payload; empty for all jobs together" />
+      <${TextField} of=${fields} name="per" class="mono" placeholder="customer.id" required=${fields.values.kind === "shares"}
+        label=${fields.values.kind === "shares" ? "The field of the payload whose values take turns"
+          : "For each value of a field of the payload; empty for all jobs together"} />
+      ${fields.values.kind === "shares" && html`<${TextField} of=${fields} name="weights" class="mono" placeholder="acme=3, globex=0.5"
+        label="Weights of values; the others weigh 1" />`}
       <p class="muted form-note">Until the jobs that wait have been gone through, no job of the tasks starts. Jobs that run go on.</p>`}
   </${FormDialog}>`;
 }

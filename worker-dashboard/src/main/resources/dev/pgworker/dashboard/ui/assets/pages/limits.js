@@ -1,4 +1,4 @@
-/* Limits of the jobs that run at once or start in a period, and how much of them is used. */
+/* Limits of the jobs that run at once or start in a period, fair shares, and how much of them is used. */
 
 import { html, useEffect } from "../lib.js";
 import { Link, useRoute } from "../router.js";
@@ -21,14 +21,18 @@ const COLUMNS = [
   { id: "limit", label: "Limit" },
   { id: "tasks", label: "Tasks" },
   { id: "allows", label: "Allows" },
-  { id: "used", label: "Permits used", class: "num" },
+  { id: "used", label: "Running", class: "num" },
   { id: "waiting", label: "Waiting", class: "num" },
 ];
 
 const VALUES = {
+  shares: [
+    { id: "value", label: "Value" },
+    { id: "waiting", label: "Waiting", class: "num" },
+  ],
   running: [
     { id: "value", label: "Value" },
-    { id: "used", label: "Permits used", class: "num" },
+    { id: "used", label: "Running", class: "num" },
     { id: "waiting", label: "Waiting", class: "num" },
   ],
   starts: [
@@ -67,11 +71,11 @@ export function LimitsPage() {
   useRowKeys();
   return html`<${Page} title="Limits" actions=${html`<${RefreshButton} resource=${list} />
     <${NewLimitButton} changed=${list.reload} />`}>
-    <p class="lead">Limits hold across all workers: of the jobs that run at the same time, or of those that start in a period.</p>
+    <p class="lead">Limits bind all PgWorkers: how many jobs run at the same time, how many start in a period, or in which shares.</p>
     <${Loaded} resource=${list} lines=${6}>
       ${(data) => data.limits.length === 0
         ? html`<${Empty} icon="limits" title="There are no limits">
-          <p>Annotate a handler with <code>@ConcurrencyLimit</code> or <code>@RateLimit</code>, set <code>worker.limits</code>, or make
+          <p>Annotate a handler with <code>@ConcurrencyLimit</code>, <code>@RateLimit</code> or <code>@FairShare</code>, set <code>worker.limits</code>, or make
             one here or by <code>JobLimits</code>.</p></${Empty}>`
         : html`<${Table} label="Limits" columns=${COLUMNS} class="limits-table">
           ${data.limits.map((limit) => html`<${LimitRow} key=${limit.name} limit=${limit} />`)}</${Table}>`}
@@ -90,7 +94,7 @@ function LimitRow({ limit }) {
       <${OneLine} text=${limit.name} class="strong" /></${Link}>${state && html` <span class="flag">${state}</span>`}${limit.declared && html` <span class="flag">declared</span>`}</${Cell}>
     <${Cell} id="tasks" label="Tasks"><${OneLine} text=${limit.tasks.join(", ")} /></${Cell}>
     <${Cell} id="allows" label="Allows"><${OneLine} text=${allows(limit)} /></${Cell}>
-    <${Cell} id="used" label="Permits used" class="num">${limit.kind !== "running"
+    <${Cell} id="used" label="Running" class="num">${limit.kind !== "running"
       ? html`<span class="muted">–</span>` : count(limit.used ?? 0)}</${Cell}>
     <${Cell} id="waiting" label="Waiting" class="num">${count(limit.waiting ?? 0)}</${Cell}>
   </${Row}>`;
@@ -139,6 +143,8 @@ function Body({ limit, after }) {
   return html`<div class="columns job-columns">
     <div class="stack">
       ${phase(limit) && html`<${Notice}><p>This limit ${phase(limit)}. ${limit.phase === "applying" && "Until that is done, its tasks wait."}</p></${Notice}>`}
+      ${limit.valuesError && html`<${Notice}><p>${limit.valuesError}</p></${Notice}>`}
+      ${limit.valuesHidden && html`<p class="muted">Values are hidden, because they come from payloads.</p>`}
       ${limit.values.length === 0
         ? html`<${Empty} icon="limits" title="Nothing has used this limit lately" />`
         : html`<${Table} label="Values" columns=${VALUES[limit.kind ?? "running"]} class="limit-values-table">
@@ -166,7 +172,7 @@ function ValueRow({ value, limit }) {
   return html`<${Row} data-id=${value.value}>
     <${Cell} id="value">${value.value === "" ? html`<span class="muted">${none}</span>`
       : html`<${OneLine} text=${value.value} class="strong" />`}</${Cell}>
-    ${limit.kind !== "starts" && html`<${Cell} id="used" label="Permits used" class="num">${count(value.used)}
+    ${limit.kind !== "starts" && limit.kind !== "shares" && html`<${Cell} id="used" label="Running" class="num">${count(value.used)}
       <span class="muted"> of ${number(limit.maxRunning)}</span></${Cell}>`}
     <${Cell} id="waiting" label="Waiting" class="num">${count(value.waiting)}</${Cell}>
     ${limit.kind === "starts" && html`

@@ -1,0 +1,159 @@
+package dev.pgworker.limit;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.function.Function;
+import java.util.function.Supplier;
+import java.util.stream.Stream;
+
+import org.jspecify.annotations.Nullable;
+import org.springframework.format.datetime.standard.DurationFormatterUtils;
+
+import dev.pgworker.internal.argument.Arguments;
+
+/** Reads a limit from its attributes, and collects all that is wrong with them. */
+final class LimitAttributes {
+
+    private final Map<String, ? extends @Nullable Object> given;
+    private final List<String> mistakes = new ArrayList<>();
+
+    LimitAttributes(Map<String, ? extends @Nullable Object> given) {
+        this.given = given;
+    }
+
+    /** Returns the limit; throws an {@code IllegalArgumentException} that tells all mistakes. */
+    Limit limit(@Nullable String name) {
+        String checked = check(() -> Limit.requireName(name));
+        List<String> tasks = check(() -> Limit.requireTasks(texts(given.get("tasks"))));
+        Integer maxRunning = read("maxRunning", each -> number("maxRunning", each));
+        Integer maxStarts = read("maxStarts", each -> number("maxStarts", each));
+        Duration period = read("period", LimitAttributes::period);
+        Integer burst = read("burst", each -> number("burst", each));
+        List<String> per = read("per", LimitAttributes::path);
+        Map<String, Double> weights = given.get("weights") == null
+                ? null
+                : check(() -> weights(Objects.requireNonNull(given.get("weights"))));
+        checkKind();
+        if (!mistakes.isEmpty()) {
+            throw new IllegalArgumentException(String.join("; ", mistakes));
+        }
+        Limit limit = weights != null
+                ? Limit.fairShare(checked, tasks).withWeights(weights)
+                : maxRunning != null
+                        ? Limit.concurrency(checked, maxRunning, tasks)
+                        : Limit.rate(checked, Objects.requireNonNull(maxStarts), Objects.requireNonNull(period), tasks);
+        limit = per == null ? limit : limit.per(per);
+        return burst == null ? limit : limit.withBurst(burst);
+    }
+
+    private void checkKind() {
+        String kind = Stream.of("maxRunning", "maxStarts", "weights")
+                .filter(this::has)
+                .findFirst()
+                .orElse(has("period") || has("burst") ? "maxStarts" : null);
+        if (kind == null) {
+            mistakes.add("maxRunning must be set, or else maxStarts and period, or else weights and per");
+            return;
+        }
+        boolean rate = kind.equals("maxStarts");
+        Stream.of("maxStarts", "period", "burst", "weights")
+                .filter(each -> has(each) && (rate ? each.equals("weights") : !each.equals(kind)))
+                .forEach(each -> mistakes.add(each + " must not be combined with " + kind));
+        Stream.of(rate ? "maxStarts" : kind, rate ? "period" : kind, kind.equals("weights") ? "per" : kind)
+                .distinct()
+                .filter(each -> !has(each))
+                .forEach(each -> mistakes.add(each + " must be set together with "
+                        + (each.equals("per") ? "weights" : each.equals("period") ? "maxStarts" : "period")));
+    }
+
+    private boolean has(String attribute) {
+        Object value = given.get(attribute);
+        return value != null
+                && (attribute.equals("weights") || !value.toString().isBlank());
+    }
+
+    private <T> @Nullable T read(String attribute, Function<Object, T> reader) {
+        return has(attribute) ? check(() -> reader.apply(Objects.requireNonNull(given.get(attribute)))) : null;
+    }
+
+    @SuppressWarnings(
+            "NullAway") // Null is returned only where a mistake is noted, which is refused before the value is used.
+    private <T> T check(Supplier<T> value) {
+        try {
+            return value.get();
+        } catch (IllegalArgumentException e) {
+            mistakes.add(String.valueOf(e.getMessage()));
+            return null;
+        }
+    }
+
+    private static int number(String attribute, Object value) {
+        try {
+            int number = Integer.parseInt(value.toString().strip());
+            Arguments.requireRange(attribute, number, 1, Limit.MOST);
+            return number;
+        } catch (NumberFormatException e) {
+            throw new IllegalArgumentException(attribute + " must be an integer, but is \"" + value + "\"", e);
+        }
+    }
+
+    private static Duration period(Object value) {
+        Duration period;
+        try {
+            period = value instanceof Duration duration
+                    ? duration
+                    : DurationFormatterUtils.detectAndParse(value.toString().strip());
+        } catch (RuntimeException e) {
+            throw new IllegalArgumentException("period must be a duration such as \"1m\", but is \"" + value + "\"", e);
+        }
+        return Limit.requirePeriod(period);
+    }
+
+    private static List<String> path(Object value) {
+        return Limit.requirePath(
+                value instanceof Collection<?> names
+                        ? names.stream().map(String::valueOf).toList()
+                        : Arrays.asList(value.toString().strip().split("\\.", -1)));
+    }
+
+    private static List<String> texts(@Nullable Object value) {
+        return value instanceof Collection<?> each
+                ? each.stream().map(String::valueOf).toList()
+                : Arrays.stream(value == null ? new String[0] : value.toString().split(","))
+                        .map(String::strip)
+                        .filter(text -> !text.isEmpty())
+                        .toList();
+    }
+
+    private static Map<String, Double> weights(Object value) {
+        Map<String, Double> weights = new HashMap<>();
+        if (value instanceof Map<?, ?> map) {
+            map.forEach((key, weight) -> weights.put(String.valueOf(key), weight(key, String.valueOf(weight))));
+            return Limit.requireWeights(weights);
+        }
+        for (String text : texts(value)) {
+            int equals = text.lastIndexOf('=');
+            if (equals < 0) {
+                throw new IllegalArgumentException("weights must be such as \"acme=3\", but one is \"" + text + "\"");
+            }
+            String key = text.substring(0, equals);
+            weights.put(key, weight(key, text.substring(equals + 1)));
+        }
+        return Limit.requireWeights(weights);
+    }
+
+    private static double weight(@Nullable Object key, String text) {
+        try {
+            return Double.parseDouble(text);
+        } catch (NumberFormatException e) {
+            throw new IllegalArgumentException(
+                    "weights must be numbers, but that of \"" + key + "\" is \"" + text + "\"", e);
+        }
+    }
+}
