@@ -2,11 +2,13 @@ package dev.pgworker.guide;
 
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 
 import org.springframework.stereotype.Component;
 import org.springframework.stereotype.Service;
 
 import dev.pgworker.limit.ConcurrencyLimit;
+import dev.pgworker.limit.FairShare;
 import dev.pgworker.limit.JobLimits;
 import dev.pgworker.limit.Limit;
 import dev.pgworker.limit.LimitUsage;
@@ -23,6 +25,8 @@ final class PartnerCalls {
         void upload(String tenant, long document);
 
         void delete(String tenant, long document);
+
+        void index(String tenant, long document);
     }
 
     @Component
@@ -50,6 +54,24 @@ final class PartnerCalls {
         }
     }
 
+    @Component
+    static class IndexHandlers {
+
+        private final Partner partner;
+
+        IndexHandlers(Partner partner) {
+            this.partner = partner;
+        }
+
+        record Document(String tenant, long id) {}
+
+        @JobHandler("index")
+        @FairShare(per = "tenant", weights = {"acme=3", "trial=0.5"})
+        void index(Document document) {
+            partner.index(document.tenant(), document.id());
+        }
+    }
+
     @Service
     static class TenantPlans {
 
@@ -65,6 +87,10 @@ final class PartnerCalls {
 
         void slowDown() {
             limits.put(Limit.rate("mail", 100, Duration.ofMinutes(1), "mail").withBurst(10));
+        }
+
+        void prefer(String tenant) {
+            limits.put(Limit.fairShare("report-turns", "report").per("tenant").withWeights(Map.of(tenant, 3.0)));
         }
 
         List<LimitUsage> usage() {

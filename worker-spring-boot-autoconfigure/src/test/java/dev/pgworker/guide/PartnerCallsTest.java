@@ -41,6 +41,9 @@ class PartnerCallsTest {
         public void delete(String tenant, long document) {
             deleted.incrementAndGet();
         }
+
+        @Override
+        public void index(String tenant, long document) {}
     };
 
     @Test
@@ -71,10 +74,11 @@ class PartnerCallsTest {
                     PartnerCalls.TenantPlans plans = context.getBean(PartnerCalls.TenantPlans.class);
                     plans.allow(2);
                     plans.slowDown();
+                    plans.prefer("acme");
                     JobLimits limits = context.getBean(JobLimits.class);
                     assertThat(limits.list())
                             .extracting(LimitStatus::name)
-                            .containsExactly("mail", "partner", "reports", "upload.running.tenant");
+                            .containsExactly("mail", "partner", "report-turns", "reports", "upload.running.tenant");
                     assertThat(plans.usage()).isEqualTo(List.of());
                     plans.lift();
                     worker.runOnce();
