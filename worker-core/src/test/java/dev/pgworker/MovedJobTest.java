@@ -38,7 +38,7 @@ class MovedJobTest {
     void createRoleThatIsHalted() {
         role = db.schema().name() + "_halted";
         for (String statement : """
-                create function {schema}.halt(job_key text) returns boolean language plpgsql volatile as $$
+                create function {schema}.halt(job_key text) returns boolean language plpgsql volatile set lock_timeout = 0 as $$
                 declare
                   stack text;
                 begin
