@@ -69,9 +69,6 @@ class ArchitectureTest {
         noClasses()
                 .that()
                 .doNotHaveFullyQualifiedName(WorkerLog.class.getName())
-                // To be replaced.
-                .and()
-                .resideOutsideOfPackage("dev.pgworker.internal.limit")
                 .should()
                 .dependOnClassesThat()
                 .belongToAnyOf(LoggerFactory.class)

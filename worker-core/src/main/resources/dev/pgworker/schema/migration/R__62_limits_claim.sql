@@ -156,7 +156,7 @@ begin
   end loop;
   if full_buckets is not null then
     update "${schema}".pgworker_limit_lanes l set blocked_by = (select b from unnest(l.buckets) b where b = any(full_buckets) limit 1)
-      where l.buckets && full_buckets and (l.blocked_by is null or l.blocked_by = any(open_buckets) and l.blocked_by <> all(full_buckets));
+      where l.buckets && full_buckets and l.due_at <= moment and (l.blocked_by is null or l.blocked_by = any(open_buckets) and l.blocked_by <> all(full_buckets));
     update "${schema}".pgworker_limit_buckets b set waited = true, next_at = u.next_at
       from unnest(ids, next_ats) u(id, next_at) where b.id = u.id and b.id = any(full_buckets);
   end if;
@@ -296,10 +296,15 @@ begin
     end if;
     exit when chosen.looked = 0 or left_over = 0;
   end loop;
-  if exists (
-    select from "${schema}".pgworker_limit_rooms(array(select b.id from "${schema}".pgworker_limit_buckets b where b.waited and b.next_at is null), moment) r
-    where r.room > 0) then
-    perform pg_notify('pgworker:limits', ''); -- others may serve the tasks that wait
+  -- What waits for a bucket that has room, and is not for this worker, others are told of: once, as it waits no longer.
+  update "${schema}".pgworker_limit_lanes l set blocked_by = null
+    where l.blocked_by = any(array(
+        select r.id from "${schema}".pgworker_limit_rooms(array(
+          select b.id from "${schema}".pgworker_limit_buckets b where b.waited and b.next_at is null), moment) r
+        where r.room > 0))
+      and (l.task_id <> all(request.task_ids) or not "${schema}".pgworker_allowed(l.flags, request.forbidden));
+  if found then
+    perform pg_notify('pgworker:limits', '');
   end if;
   return next row(null, null, null, null, null, (left_over > 0 and chosen.looked > 0)::int, (
       select min(t.at) from (
