@@ -171,6 +171,9 @@ public final class LimitKeeper extends PeriodicService {
     }
 
     private Duration pause() {
+        if (declared.obstacle() != null) {
+            return INTERVAL;
+        }
         return switch (hearing.get()) {
             case NOTHING -> DEAF_INTERVAL;
             case NOTIFICATIONS -> INTERVAL;
