@@ -6,9 +6,13 @@ import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 
 import com.zaxxer.hikari.HikariConfig;
 import com.zaxxer.hikari.HikariDataSource;
+import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -18,12 +22,15 @@ import org.springframework.jdbc.core.simple.JdbcClient;
 import org.springframework.jdbc.support.JdbcTransactionManager;
 import org.springframework.transaction.support.TransactionTemplate;
 
+import dev.pgworker.event.WorkerEvent.JobCompleted;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobKeyMode;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.limit.JobLimits;
+import dev.pgworker.job.Task;
 import dev.pgworker.limit.Limit;
 import dev.pgworker.testing.ClaimSql;
+import dev.pgworker.testing.RecordingListener;
 import dev.pgworker.testing.TestSchema;
 import dev.pgworker.testsupport.TestPostgres;
 
@@ -280,5 +287,74 @@ class GuideRolesTest {
             rows.next();
             assertThat(rows.getInt(1)).isZero();
         }
+    }
+
+    @Test
+    void whoAddsJobsOfLimitedTasksSeesNothingOfOtherJobs() throws Exception {
+        role("adder");
+        WorkerClient.jobLimits(db.dataSource(), db.schema())
+                .put(Limit.concurrency("l", 1, "work").per("card"));
+        JobSpec keyed = JobSpec.builder().jobKey("k").build();
+
+        for (int i = 0; i < 2; i++) {
+            WorkerClient.jobScheduler(role, db.schema(), db.codec()).addJob("work", new Card("4711"), keyed);
+        }
+
+        assertThat(db.sql("select count(*) from {schema}._private_jobs where {schema}.pgworker_parked(locked_at)")
+                        .query(Integer.class)
+                        .single())
+                .isOne();
+        refuses(
+                "select * from {schema}.pgworker_limit_arrivals",
+                "select * from {schema}.pgworker_limit_lanes",
+                "select * from {schema}.pgworker_limit_buckets",
+                "select * from {schema}.pgworker_limit_salt",
+                "select * from {schema}.pgworker_limit_usage('l')",
+                "select * from {schema}.pgworker_job_limits(1)",
+                "select {schema}.pgworker_put_limit('m', '{work}', max_running => 1)",
+                "select {schema}.pgworker_delete_limit('l')",
+                "select {schema}.pgworker_apply_limits()",
+                "select {schema}.pgworker_claim_limited(null, 1)");
+    }
+
+    record Card(String card) {}
+
+    /** A worker whose role may not put a limit that its application declares leaves the limit's tasks to others, and says so. */
+    @Test
+    void whoMayNotPutALimitRunsNoJobOfItsTasks() throws Exception {
+        role("worker");
+        String right = "execute on function {schema}.pgworker_put_limit";
+        db.sql("revoke " + right + " from " + name).update();
+        AtomicInteger running = new AtomicInteger();
+        AtomicInteger most = new AtomicInteger();
+        RecordingListener events = new RecordingListener();
+        Worker worker = db.start(Worker.builder(role)
+                .schema(db.schema())
+                .listener(events)
+                .limits(List.of(Limit.concurrency("one", 1, "limited")))
+                .task(Task.of("limited", Integer.class), (number, context) -> {
+                    most.accumulateAndGet(running.incrementAndGet(), Math::max);
+                    TimeUnit.MILLISECONDS.sleep(5);
+                    running.decrementAndGet();
+                })
+                .task(Task.of("free", Integer.class), (number, context) -> {}));
+        for (int i = 0; i < 20; i++) {
+            Job unused = db.scheduler().addJob("limited", i, JobSpec.DEFAULT);
+            unused = db.scheduler().addJob("free", i, JobSpec.DEFAULT);
+        }
+        events.await(JobCompleted.class, 20);
+        Awaitility.await()
+                .untilAsserted(
+                        () -> assertThat(Objects.requireNonNull(worker.status()).heldUp())
+                                .singleElement()
+                                .asString()
+                                .contains("\"one\"", "[limited]", "permission denied", "docs/schema.md"));
+        assertThat(most).hasValue(0);
+
+        db.sql("grant " + right + " to " + name).update();
+
+        events.await(JobCompleted.class, 40);
+        assertThat(most).hasValue(1);
+        assertThat(Objects.requireNonNull(worker.status()).heldUp()).isEmpty();
     }
 }

@@ -53,7 +53,8 @@ class LimitKillTest {
                 .schema(schema)
                 .limits(List.of(LIMIT))
                 .settings(WorkerSettings.builder()
-                        .concurrency(6)
+                        // So few that it takes all three to use all permits.
+                        .concurrency(2)
                         .recovery(WorkerProcess.recovery())
                         .build())
                 .task(WORK, (work, context) -> {

@@ -381,6 +381,21 @@ class LimitClaimTest {
     }
 
     @Test
+    void nothingStartsBeforeItIsKnownWhatRuns() {
+        jobs.addMany("t", "'{}'", 3);
+        assertThat(jobs.claimOrdinary("w", 2)).hasSize(2);
+        jobs.putLimit("l", "{t}", null, 2);
+        jobs.add("t", "{}");
+
+        assertThat(jobs.claim("v", 10)).isEmpty();
+        jobs.apply();
+        assertThat(jobs.used()).isEqualTo(2);
+        assertThat(jobs.claim("v", 10)).isEmpty();
+        jobs.sql("delete from {schema}._private_jobs where locked_by = 'w'").update();
+        assertThat(jobs.claim("v", 10)).hasSize(2);
+    }
+
+    @Test
     void jobsStartInTurnByWeightWhateverTheBacklogOfEach() {
         jobs.share("s", "{t}", "{tenant}", "{\"b\":1,\"c\":2,\"d\":3}");
         jobs.addMany("t", "'{\"tenant\":\"a\"}'", 1000);
