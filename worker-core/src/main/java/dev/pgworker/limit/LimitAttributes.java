@@ -36,9 +36,7 @@ final class LimitAttributes {
         Duration period = read("period", LimitAttributes::period);
         Integer burst = read("burst", each -> number("burst", each));
         List<String> per = read("per", LimitAttributes::path);
-        Map<String, Double> weights = given.get("weights") == null
-                ? null
-                : check(() -> weights(Objects.requireNonNull(given.get("weights"))));
+        Map<String, Double> weights = read("weights", LimitAttributes::weights);
         checkKind();
         if (!mistakes.isEmpty()) {
             throw new IllegalArgumentException(String.join("; ", mistakes));
@@ -53,23 +51,29 @@ final class LimitAttributes {
     }
 
     private void checkKind() {
-        String kind = Stream.of("maxRunning", "maxStarts", "weights")
-                .filter(this::has)
-                .findFirst()
-                .orElse(has("period") || has("burst") ? "maxStarts" : null);
-        if (kind == null) {
+        if (has("maxRunning")) {
+            refuse("maxRunning", "maxStarts", "period", "burst", "weights");
+        } else if (has("weights")) {
+            refuse("weights", "maxStarts", "period", "burst");
+            require("weights", "per");
+        } else if (has("maxStarts") || has("period") || has("burst")) {
+            require("period", "maxStarts");
+            require("maxStarts", "period");
+        } else {
             mistakes.add("maxRunning must be set, or else maxStarts and period, or else weights and per");
-            return;
         }
-        boolean rate = kind.equals("maxStarts");
-        Stream.of("maxStarts", "period", "burst", "weights")
-                .filter(each -> has(each) && (rate ? each.equals("weights") : !each.equals(kind)))
-                .forEach(each -> mistakes.add(each + " must not be combined with " + kind));
-        Stream.of(rate ? "maxStarts" : kind, rate ? "period" : kind, kind.equals("weights") ? "per" : kind)
-                .distinct()
-                .filter(each -> !has(each))
-                .forEach(each -> mistakes.add(each + " must be set together with "
-                        + (each.equals("per") ? "weights" : each.equals("period") ? "maxStarts" : "period")));
+    }
+
+    private void refuse(String kind, String... others) {
+        Stream.of(others)
+                .filter(this::has)
+                .forEach(other -> mistakes.add(other + " must not be combined with " + kind));
+    }
+
+    private void require(String kind, String needed) {
+        if (!has(needed)) {
+            mistakes.add(needed + " must be set together with " + kind);
+        }
     }
 
     private boolean has(String attribute) {
@@ -134,26 +138,19 @@ final class LimitAttributes {
     private static Map<String, Double> weights(Object value) {
         Map<String, Double> weights = new HashMap<>();
         if (value instanceof Map<?, ?> map) {
-            map.forEach((key, weight) -> weights.put(String.valueOf(key), weight(key, String.valueOf(weight))));
-            return Limit.requireWeights(weights);
-        }
-        for (String text : texts(value)) {
-            int equals = text.lastIndexOf('=');
-            if (equals < 0) {
-                throw new IllegalArgumentException("weights must be such as \"acme=3\", but one is \"" + text + "\"");
-            }
-            String key = text.substring(0, equals);
-            weights.put(key, weight(key, text.substring(equals + 1)));
+            map.forEach((key, weight) -> weights.put(String.valueOf(key), weight(key + "=" + weight)));
+        } else {
+            texts(value).forEach(text -> weights.put(text.substring(0, Math.max(0, text.lastIndexOf('='))), weight(text)));
         }
         return Limit.requireWeights(weights);
     }
 
-    private static double weight(@Nullable Object key, String text) {
+    private static double weight(String text) {
+        int equals = text.lastIndexOf('=');
         try {
-            return Double.parseDouble(text);
+            return Double.parseDouble(equals < 0 ? "" : text.substring(equals + 1));
         } catch (NumberFormatException e) {
-            throw new IllegalArgumentException(
-                    "weights must be numbers, but that of \"" + key + "\" is \"" + text + "\"", e);
+            throw new IllegalArgumentException("weights must be such as \"acme=3\", but one is \"" + text + "\"", e);
         }
     }
 }

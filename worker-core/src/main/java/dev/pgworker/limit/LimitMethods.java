@@ -109,7 +109,8 @@ public final class LimitMethods {
             try {
                 join(place, limit(AnnotationUtils.getAnnotationAttributes(annotation), handler.value()));
             } catch (IllegalArgumentException e) {
-                problems.add(place + ": " + e.getMessage());
+                String message = String.valueOf(e.getMessage());
+                problems.add(place + ": " + message.replaceAll("\\b(maxRunning|maxStarts)\\b", "value"));
             }
         }
     }
@@ -124,31 +125,15 @@ public final class LimitMethods {
             attributes.put("weights", Arrays.stream(weights).map(resolver).toList());
         } else {
             kind = given.containsKey("period") ? "starts" : "running";
-            attributes.put(kind.equals("starts") ? "maxStarts" : "maxRunning", value(given));
+            String text = (String) given.get("valueString");
+            attributes.put(
+                    kind.equals("starts") ? "maxStarts" : "maxRunning",
+                    text.isEmpty() ? given.get("value") : resolver.apply(text));
             attributes.put("period", given.get("period") instanceof String period ? resolver.apply(period) : null);
             attributes.put("burst", Integer.valueOf(0).equals(given.get("burst")) ? null : given.get("burst"));
         }
         String name = (String) given.get("name");
         return Limit.of(name.isEmpty() ? task + "." + kind + (per.isEmpty() ? "" : "." + per) : name, attributes);
-    }
-
-    private int value(Map<String, Object> given) {
-        int number = (int) given.get("value");
-        String text = (String) given.get("valueString");
-        if ((number == 0) == text.isEmpty()) {
-            throw new IllegalArgumentException(
-                    "exactly one of value, 1 to " + Limit.MOST + ", and valueString must be set");
-        }
-        if (text.isEmpty()) {
-            return number;
-        }
-        String resolved = resolver.apply(text);
-        try {
-            return Integer.parseInt(resolved.strip());
-        } catch (NumberFormatException e) {
-            throw new IllegalArgumentException(
-                    "valueString must be a number, 1 to " + Limit.MOST + ", but is \"" + resolved + "\"", e);
-        }
     }
 
     private void join(String place, Limit limit) {

@@ -26,7 +26,7 @@ public @interface RateLimit {
     /** How many jobs start in a period, 1 to 1,000,000. Required unless {@link #valueString()} is set. */
     int value() default 0;
 
-    /** The same as text, which may contain placeholders, {@code ${...}}, where the application resolves them. */
+    /** The same as text instead, which may contain placeholders, {@code ${...}}, where the application resolves them. */
     String valueString() default "";
 
     /**

@@ -81,7 +81,8 @@ class LimitTest {
             maxStarts=0;period=1ms;burst=x    | maxStarts must be between 1 and 1000000, but is 0; period must be between 1 s and 365 days, but is PT0.001S; burst must be an integer, but is "x"
             weights=a=1                       | per must be set together with weights
             weights=a;per=t                   | weights must be such as "acme=3", but one is "a"
-            weights=a=x;per=t                 | weights must be numbers, but that of "a" is "x"
+            weights=3;per=t                   | weights must be such as "acme=3", but one is "3"
+            weights=a=x;per=t                 | weights must be such as "acme=3", but one is "a=x"
             weights=a=0.001;per=t             | weights must be between 0.01 and 100, but that of "a" is 0.001
             weights=a=NaN;per=t               | weights must be between 0.01 and 100, but that of "a" is NaN
             weights=a=101;per=t               | weights must be between 0.01 and 100, but that of "a" is 101.0

@@ -157,7 +157,7 @@ class LimitsInApplicationTest {
                                 FailureAnalyses.of(context.getStartupFailure()).getDescription())
                         .contains(
                                 "@ConcurrencyLimit of " + Wrong.class.getName()
-                                        + ".a(): exactly one of value, 1 to 1000000, and valueString must be set",
+                                        + ".a(): value must be between 1 and 1000000, but is 0",
                                 ".a(): period must be a duration such as \"1m\", but is \"soon\"",
                                 ".c(): limit \"shared\" must be the same wherever it is declared, but is 2 running here, and 1 running in",
                                 ".c(): burst must be between 10 and 1000000 for 100 starts in PT1S, but is 5",
@@ -165,7 +165,7 @@ class LimitsInApplicationTest {
                                 "@FairShare of " + Wrong.class.getName()
                                         + ".e(): per must be set together with weights",
                                 ".f(): weights must be such as \"acme=3\", but one is \"globex\"",
-                                ".d(): valueString must be a number, 1 to 1000000, but is \"many\""));
+                                ".d(): value must be an integer, but is \"many\"; per must not be empty"));
     }
 
     @Test

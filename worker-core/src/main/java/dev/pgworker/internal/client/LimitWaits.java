@@ -24,37 +24,30 @@ final class LimitWaits {
     private LimitWaits() {}
 
     /**
-     * A limit of a job; what is used is that of the job's value, which is not told, because it comes from the payload.
+     * A limit of a job. What is used is that of the job's value, which is not told: it comes from the payload.
      *
-     * @param running how many jobs run of a limit of concurrency
+     * @param words what keeps the job back; null if the limit does not
      * @param next when the next token is there; null if there is one, or if the limit is none of a rate
+     * @param turn of which fair shares the job waits for its turn; null if the limit is another one
      */
-    private record Limiting(
-            String name,
-            String per,
-            long running,
-            @Nullable Integer maxRunning,
-            @Nullable Integer maxStarts,
-            @Nullable Duration period,
-            @Nullable Instant next,
-            boolean applying) {
+    private record Limiting(@Nullable String words, @Nullable Instant next, @Nullable String turn) {
 
-        private boolean isInTheWay() {
-            return applying || next != null || maxRunning != null && running >= maxRunning;
-        }
-
-        private boolean isShare() {
-            return maxRunning == null && maxStarts == null;
-        }
-
-        private String text() {
-            String limit = "limit \"" + name + "\", which ";
-            if (applying) {
-                return limit + "is being put into effect";
+        static Limiting of(ResultSet row, int number) throws SQLException {
+            String limit = "limit \"" + row.getString(1) + "\", which ";
+            String per = row.getString(2) == null ? "" : " per " + row.getString(2);
+            long running = row.getLong(3);
+            Integer maxRunning = row.getObject(4, Integer.class);
+            Integer maxStarts = row.getObject(5, Integer.class);
+            Instant next = Timestamps.nullableInstant(row, 7);
+            String words = null;
+            if (row.getString(8).equals("applying")) {
+                words = limit + "is being put into effect";
+            } else if (maxRunning != null && running >= maxRunning) {
+                words = limit + "allows " + maxRunning + " running" + per + ", and " + running + " are";
+            } else if (next != null) {
+                words = limit + "allows " + maxStarts + " starts in " + Duration.ofNanos(row.getLong(6) * 1_000) + per;
             }
-            return maxRunning == null
-                    ? limit + "allows " + maxStarts + " starts in " + period + per
-                    : limit + "allows " + maxRunning + " running" + per + ", and " + running + " are";
+            return new Limiting(words, next, maxRunning == null && maxStarts == null ? limit + "shares fairly" + per : null);
         }
     }
 
@@ -76,12 +69,11 @@ final class LimitWaits {
 
     /** Returns why a job waits that is due and waits for limits. */
     static JobWait of(JdbcClient client, WorkerSchema schema, long id, String unserved) {
-        List<Limiting> limits = client.sql(schema.in(LIMITS))
-                .param(id)
-                .query((row, number) -> limiting(row))
-                .list();
+        List<Limiting> limits =
+                client.sql(schema.in(LIMITS)).param(id).query(Limiting::of).list();
         int ahead = client.sql(schema.in(AHEAD)).param(id).query(Integer.class).single();
-        List<Limiting> inTheWay = limits.stream().filter(Limiting::isInTheWay).toList();
+        List<Limiting> inTheWay =
+                limits.stream().filter(limit -> limit.words != null).toList();
         Instant until = inTheWay.stream()
                 .map(Limiting::next)
                 .filter(Objects::nonNull)
@@ -93,28 +85,13 @@ final class LimitWaits {
                 : " " + (ahead >= MOST_AHEAD ? "1,000 jobs or more" : ahead == 1 ? "1 job" : ahead + " jobs")
                         + " of its kind " + (ahead == 1 ? "starts" : "start") + " before it.";
         String turn = limits.stream()
-                .filter(Limiting::isShare)
-                .map(share ->
-                        "Waits for its turn by limit \"" + share.name + "\", which shares fairly" + share.per + ".")
+                .filter(limit -> limit.turn != null)
+                .map(limit -> "Waits for its turn by " + limit.turn + ".")
                 .findFirst()
                 .orElse("Its limits have room: it starts when a worker that serves its task has a free handler.");
         String text = inTheWay.isEmpty()
                 ? turn
-                : inTheWay.stream().map(Limiting::text).collect(Collectors.joining("; ", "Waits for ", "."));
+                : inTheWay.stream().map(Limiting::words).collect(Collectors.joining("; ", "Waits for ", "."));
         return new JobWait(JobWait.Reason.LIMIT, until, ahead, text + others + unserved);
-    }
-
-    private static Limiting limiting(ResultSet row) throws SQLException {
-        long micros = row.getLong(6);
-        Duration period = row.wasNull() ? null : Duration.ofNanos(micros * 1_000);
-        return new Limiting(
-                row.getString(1),
-                row.getString(2) == null ? "" : " per " + row.getString(2),
-                row.getLong(3),
-                row.getObject(4, Integer.class),
-                row.getObject(5, Integer.class),
-                period,
-                Timestamps.nullableInstant(row, 7),
-                row.getString(8).equals("applying"));
     }
 }
