@@ -117,7 +117,7 @@ public final class LimitMethods {
 
     private Limit limit(Map<String, Object> given, String task) {
         Map<String, Object> attributes = new HashMap<>(Map.of("tasks", List.of(task)));
-        String per = (String) given.get("per");
+        String per = String.valueOf(given.get("per"));
         attributes.put("per", per);
         String kind;
         if (given.get("weights") instanceof String[] weights) {
@@ -125,14 +125,14 @@ public final class LimitMethods {
             attributes.put("weights", Arrays.stream(weights).map(resolver).toList());
         } else {
             kind = given.containsKey("period") ? "starts" : "running";
-            String text = (String) given.get("valueString");
+            String text = String.valueOf(given.get("valueString"));
             attributes.put(
                     kind.equals("starts") ? "maxStarts" : "maxRunning",
                     text.isEmpty() ? given.get("value") : resolver.apply(text));
             attributes.put("period", given.get("period") instanceof String period ? resolver.apply(period) : null);
             attributes.put("burst", Integer.valueOf(0).equals(given.get("burst")) ? null : given.get("burst"));
         }
-        String name = (String) given.get("name");
+        String name = String.valueOf(given.get("name"));
         return Limit.of(name.isEmpty() ? task + "." + kind + (per.isEmpty() ? "" : "." + per) : name, attributes);
     }
 
