@@ -17,6 +17,9 @@ final class SinglePass {
     /** How often a pass looks after jobs that have waited too long for a handler. */
     private static final Duration TEND_INTERVAL = Duration.ofMillis(200);
 
+    /** How soon to look again whether a handler is free whose job has ended. */
+    private static final Duration HAND_OVER = Duration.ofMillis(1);
+
     private static final int MOST_CONFLICTS = 10;
 
     private final WorkerServices services;
@@ -52,13 +55,16 @@ final class SinglePass {
                 // Read first: a job settled after this may have added one that the claim does not see.
                 Progress before = services.localQueue.inFlight().progress();
                 boolean idle = before.idle() && !services.completer.isFreeingQueues();
-                // Read first, too: without a claim it is unknown what is left, and the lease may begin any moment.
-                boolean mayClaim = services.lease.isHeld();
-                boolean anyFetched = mayClaim && fetch();
+                // Read first, too: without a claim it is unknown what is left, and the lease may begin, or a handler end, any moment.
+                int room = services.localQueue.free();
+                boolean mayClaim = room > 0 && services.lease.isHeld();
+                boolean anyFetched = mayClaim && fetch(room);
                 if (!anyFetched && idle && mayClaim) {
                     return before.settled();
                 } else if (!anyFetched) {
-                    services.localQueue.inFlight().awaitSettledBeyond(before.settled(), TEND_INTERVAL);
+                    services.localQueue
+                            .inFlight()
+                            .awaitSettledBeyond(before.settled(), idle ? HAND_OVER : TEND_INTERVAL);
                 }
             }
         } catch (SQLException e) {
@@ -67,11 +73,7 @@ final class SinglePass {
     }
 
     /** Returns whether there may be more. */
-    private boolean fetch() throws SQLException {
-        int room = services.localQueue.free();
-        if (room == 0) {
-            return false;
-        }
+    private boolean fetch(int room) throws SQLException {
         Claims.Result limited = services.limitedClaims.claim(room);
         if (limited.count() > 0 || limited.again()) {
             return true;

@@ -158,6 +158,14 @@ public final class JdbcJobLimits implements JobLimits {
     }
 
     private static @Nullable Limit limit(ResultSet row) throws SQLException {
+        try {
+            return given(row);
+        } catch (RuntimeException e) {
+            return null;
+        }
+    }
+
+    private static Limit given(ResultSet row) throws SQLException {
         Map<String, @Nullable Object> given = new HashMap<>();
         given.put("tasks", texts(row, 2));
         List<String> field = texts(row, 3);
@@ -175,11 +183,7 @@ public final class JdbcJobLimits implements JobLimits {
             }
             given.put("weights", weights);
         }
-        try {
-            return Limit.of(row.getString(1), given);
-        } catch (IllegalArgumentException e) {
-            return null;
-        }
+        return Limit.of(row.getString(1), given);
     }
 
     private static List<String> texts(ResultSet row, int column) throws SQLException {
