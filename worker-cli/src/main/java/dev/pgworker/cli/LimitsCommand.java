@@ -16,6 +16,7 @@ import picocli.CommandLine.Parameters;
 
 import dev.pgworker.limit.JobLimits;
 import dev.pgworker.limit.Limit;
+import dev.pgworker.limit.LimitAttributes;
 import dev.pgworker.limit.LimitStatus;
 import dev.pgworker.limit.LimitTotals;
 import dev.pgworker.limit.LimitUsage;
@@ -193,7 +194,7 @@ final class LimitsCommand {
             attributes.put("weights", weights);
             Limit limit;
             try {
-                limit = Limit.of(name, attributes);
+                limit = LimitAttributes.limit(name, attributes);
             } catch (IllegalArgumentException e) {
                 throw CommandFailure.usage(String.valueOf(e.getMessage()));
             }

@@ -124,18 +124,6 @@ public final class Limit {
         return new Limit(name, tasks, List.of(), new Share(Map.of()));
     }
 
-    /**
-     * Returns a limit by its {@link #attributes}, which may be texts, as configuration and commands have them: numbers, a period
-     * such as {@code 1m}, tasks and weights separated by commas ({@code acme=3,globex=0.5}). Those that are null count as absent,
-     * empty texts as well unless they are weights.
-     *
-     * @throws IllegalArgumentException if attributes are wrong or do not fit one another; the message tells all mistakes, each
-     *     by the name of the attribute
-     */
-    public static Limit of(@Nullable String name, Map<String, ? extends @Nullable Object> attributes) {
-        return new LimitAttributes(Arguments.requireNonNull("attributes", attributes)).limit(name);
-    }
-
     static String requireName(@Nullable String name) {
         return Arguments.requireGivenText("name", name, MAX_NAME);
     }
@@ -287,7 +275,7 @@ public final class Limit {
     }
 
     /**
-     * Returns all but the name, for configuration and pages: {@code tasks}, {@code per} as text (as a list where a name has a dot),
+     * Returns all but the name, for configuration and pages, as {@link LimitAttributes#limit} reads it: {@code tasks}, {@code per} as text (as a list where a name has a dot),
      * and {@code maxRunning}, or {@code maxStarts}, {@code period} and {@code burst}, or {@code weights}.
      */
     public Map<String, Object> attributes() {

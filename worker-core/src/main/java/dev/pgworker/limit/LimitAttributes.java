@@ -17,18 +17,32 @@ import org.springframework.format.datetime.standard.DurationFormatterUtils;
 
 import dev.pgworker.internal.argument.Arguments;
 
-/** Reads a limit from its attributes, and collects all that is wrong with them. */
-final class LimitAttributes {
+/**
+ * Reads limits from their attributes, see {@link Limit#attributes}, as configuration and commands have them.
+ *
+ * @since 0.1.0
+ */
+public final class LimitAttributes {
 
     private final Map<String, ? extends @Nullable Object> given;
     private final List<String> mistakes = new ArrayList<>();
 
-    LimitAttributes(Map<String, ? extends @Nullable Object> given) {
+    private LimitAttributes(Map<String, ? extends @Nullable Object> given) {
         this.given = given;
     }
 
-    /** Returns the limit; throws an {@code IllegalArgumentException} that tells all mistakes. */
-    Limit limit(@Nullable String name) {
+    /**
+     * Returns a limit. Attributes may be texts: numbers, a period such as {@code 1m}, tasks and weights separated by commas
+     * ({@code acme=3,globex=0.5}). Those that are null count as absent, empty texts as well unless they are weights.
+     *
+     * @throws IllegalArgumentException if attributes are wrong or do not fit one another; the message tells all mistakes, each
+     *     by the name of the attribute
+     */
+    public static Limit limit(@Nullable String name, Map<String, ? extends @Nullable Object> attributes) {
+        return new LimitAttributes(Arguments.requireNonNull("attributes", attributes)).limit(name);
+    }
+
+    private Limit limit(@Nullable String name) {
         String checked = check(() -> Limit.requireName(name));
         List<String> tasks = check(() -> Limit.requireTasks(texts(given.get("tasks"))));
         Integer maxRunning = read("maxRunning", each -> number("maxRunning", each));

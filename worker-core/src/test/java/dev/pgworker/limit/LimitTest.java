@@ -33,7 +33,7 @@ class LimitTest {
     @ParameterizedTest
     @MethodSource("limits")
     void aLimitIsMadeOfItsAttributes(Limit limit) {
-        assertThat(Limit.of("a", limit.attributes())).isEqualTo(limit).hasSameHashCodeAs(limit);
+        assertThat(LimitAttributes.limit("a", limit.attributes())).isEqualTo(limit).hasSameHashCodeAs(limit);
     }
 
     @Test
@@ -42,13 +42,13 @@ class LimitTest {
         share.put("weights", "acme=3, globex=0.5");
         share.put("burst", "");
         share.put("maxRunning", null);
-        assertThat(Limit.of("a", share))
+        assertThat(LimitAttributes.limit("a", share))
                 .isEqualTo(Limit.fairShare("a", "mail", "fax")
                         .per("customer.id")
                         .withWeights(Map.of("acme", 3.0, "globex", 0.5)));
-        assertThat(Limit.of("a", Map.of("tasks", "mail", "maxStarts", " 10 ", "period", "1m", "burst", "4")))
+        assertThat(LimitAttributes.limit("a", Map.of("tasks", "mail", "maxStarts", " 10 ", "period", "1m", "burst", "4")))
                 .isEqualTo(Limit.rate("a", 10, Duration.ofMinutes(1), "mail").withBurst(4));
-        assertThat(Limit.of("a", Map.of("tasks", "mail", "per", "t", "weights", "")))
+        assertThat(LimitAttributes.limit("a", Map.of("tasks", "mail", "per", "t", "weights", "")))
                 .isEqualTo(Limit.fairShare("a", "mail").per("t"));
     }
 
@@ -95,14 +95,14 @@ class LimitTest {
             attributes.put(one.substring(0, one.indexOf('=')), one.substring(one.indexOf('=') + 1));
         }
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> Limit.of("a", attributes))
+                .isThrownBy(() -> LimitAttributes.limit("a", attributes))
                 .withMessage(told);
     }
 
     @Test
     void nameAndTasksAreRequired() {
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> Limit.of(null, Map.of("maxRunning", 1)))
+                .isThrownBy(() -> LimitAttributes.limit(null, Map.of("maxRunning", 1)))
                 .withMessage("name must not be null; tasks must name 1 to 100, but names 0");
     }
 

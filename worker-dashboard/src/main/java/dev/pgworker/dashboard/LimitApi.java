@@ -12,6 +12,7 @@ import org.jspecify.annotations.Nullable;
 
 import dev.pgworker.limit.JobLimits;
 import dev.pgworker.limit.Limit;
+import dev.pgworker.limit.LimitAttributes;
 import dev.pgworker.limit.LimitStatus;
 import dev.pgworker.limit.LimitTotals;
 import dev.pgworker.limit.LimitUsage;
@@ -145,7 +146,7 @@ final class LimitApi {
         if (former != null && String.join(".", former.field()).equals(attributes.get("per"))) {
             attributes.put("per", former.field());
         }
-        return Limit.of(input.text("name"), attributes);
+        return LimitAttributes.limit(input.text("name"), attributes);
     }
 
     private static Refusal taken() {

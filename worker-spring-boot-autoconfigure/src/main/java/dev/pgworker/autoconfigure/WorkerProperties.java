@@ -23,6 +23,7 @@ import dev.pgworker.history.HistorySettings;
 import dev.pgworker.job.CleanupSettings;
 import dev.pgworker.job.CleanupTask;
 import dev.pgworker.limit.Limit;
+import dev.pgworker.limit.LimitAttributes;
 import dev.pgworker.recovery.RecoverySettings;
 import dev.pgworker.schema.PeerIndexes;
 import dev.pgworker.schema.SchemaMode;
@@ -414,7 +415,7 @@ public record WorkerProperties(
             given.values().removeIf(Objects::isNull);
             all.putAll(given);
             try {
-                return Limit.of(name, all);
+                return LimitAttributes.limit(name, all);
             } catch (IllegalArgumentException e) {
                 throw refused(property + ".", this, e);
             }

@@ -28,6 +28,7 @@ import dev.pgworker.internal.jdbc.Timestamps;
 import dev.pgworker.job.DeadWorker;
 import dev.pgworker.limit.JobLimits;
 import dev.pgworker.limit.Limit;
+import dev.pgworker.limit.LimitAttributes;
 import dev.pgworker.limit.LimitStatus;
 import dev.pgworker.limit.LimitStatus.Phase;
 import dev.pgworker.limit.LimitTotals;
@@ -183,7 +184,7 @@ public final class JdbcJobLimits implements JobLimits {
             }
             given.put("weights", weights);
         }
-        return Limit.of(row.getString(1), given);
+        return LimitAttributes.limit(row.getString(1), given);
     }
 
     private static List<String> texts(ResultSet row, int column) throws SQLException {

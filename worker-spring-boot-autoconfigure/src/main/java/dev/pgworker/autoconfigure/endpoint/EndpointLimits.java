@@ -12,6 +12,7 @@ import org.jspecify.annotations.Nullable;
 
 import dev.pgworker.limit.JobLimits;
 import dev.pgworker.limit.Limit;
+import dev.pgworker.limit.LimitAttributes;
 import dev.pgworker.limit.LimitStatus;
 import dev.pgworker.limit.LimitTotals;
 import dev.pgworker.limit.LimitUsage;
@@ -92,7 +93,7 @@ final class EndpointLimits {
     }
 
     Object put(@Nullable String name, Map<String, @Nullable String> attributes) {
-        return view(limits.put(Limit.of(EndpointParameters.required("name", name), attributes)));
+        return view(limits.put(LimitAttributes.limit(EndpointParameters.required("name", name), attributes)));
     }
 
     Object delete(@Nullable String name) {
