@@ -55,7 +55,8 @@ final class SinglePass {
                 // Read first: a job settled after this may have added one that the claim does not see.
                 Progress before = services.localQueue.inFlight().progress();
                 boolean idle = before.idle() && !services.completer.isFreeingQueues();
-                // Read first, too: without a claim it is unknown what is left, and the lease may begin, or a handler end, any moment.
+                // Read first, too: without a claim it is unknown what is left, and the lease may begin, or a handler
+                // end, any moment.
                 int room = services.localQueue.free();
                 boolean mayClaim = room > 0 && services.lease.isHeld();
                 boolean anyFetched = mayClaim && fetch(room);

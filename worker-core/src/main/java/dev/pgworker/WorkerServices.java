@@ -179,11 +179,7 @@ final class WorkerServices {
                 () -> lookout.hearing(Subject.PAUSES),
                 signal::leaseChanged,
                 context);
-        ownership = new Ownership(
-                lease,
-                store.holdings(),
-                localQueue.inFlight().renewals(),
-                this::isKnownWhatMayRun);
+        ownership = new Ownership(lease, store.holdings(), localQueue.inFlight().renewals(), this::isKnownWhatMayRun);
         OutcomeInbox inbox = new OutcomeInbox(parts.settings().interruptedJobRetryDelay());
         executor = new JobExecutor(
                 context,

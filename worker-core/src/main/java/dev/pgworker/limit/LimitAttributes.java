@@ -154,7 +154,8 @@ public final class LimitAttributes {
         if (value instanceof Map<?, ?> map) {
             map.forEach((key, weight) -> weights.put(String.valueOf(key), weight(key + "=" + weight)));
         } else {
-            texts(value).forEach(text -> weights.put(text.substring(0, Math.max(0, text.lastIndexOf('='))), weight(text)));
+            texts(value)
+                    .forEach(text -> weights.put(text.substring(0, Math.max(0, text.lastIndexOf('='))), weight(text)));
         }
         return Limit.requireWeights(weights);
     }

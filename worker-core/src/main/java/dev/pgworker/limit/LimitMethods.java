@@ -133,7 +133,8 @@ public final class LimitMethods {
             attributes.put("burst", Integer.valueOf(0).equals(given.get("burst")) ? null : given.get("burst"));
         }
         String name = String.valueOf(given.get("name"));
-        return LimitAttributes.limit(name.isEmpty() ? task + "." + kind + (per.isEmpty() ? "" : "." + per) : name, attributes);
+        return LimitAttributes.limit(
+                name.isEmpty() ? task + "." + kind + (per.isEmpty() ? "" : "." + per) : name, attributes);
     }
 
     private void join(String place, Limit limit) {

@@ -33,7 +33,9 @@ class LimitTest {
     @ParameterizedTest
     @MethodSource("limits")
     void aLimitIsMadeOfItsAttributes(Limit limit) {
-        assertThat(LimitAttributes.limit("a", limit.attributes())).isEqualTo(limit).hasSameHashCodeAs(limit);
+        assertThat(LimitAttributes.limit("a", limit.attributes()))
+                .isEqualTo(limit)
+                .hasSameHashCodeAs(limit);
     }
 
     @Test
@@ -46,7 +48,8 @@ class LimitTest {
                 .isEqualTo(Limit.fairShare("a", "mail", "fax")
                         .per("customer.id")
                         .withWeights(Map.of("acme", 3.0, "globex", 0.5)));
-        assertThat(LimitAttributes.limit("a", Map.of("tasks", "mail", "maxStarts", " 10 ", "period", "1m", "burst", "4")))
+        assertThat(LimitAttributes.limit(
+                        "a", Map.of("tasks", "mail", "maxStarts", " 10 ", "period", "1m", "burst", "4")))
                 .isEqualTo(Limit.rate("a", 10, Duration.ofMinutes(1), "mail").withBurst(4));
         assertThat(LimitAttributes.limit("a", Map.of("tasks", "mail", "per", "t", "weights", "")))
                 .isEqualTo(Limit.fairShare("a", "mail").per("t"));

@@ -66,7 +66,9 @@ final class PartnerCalls {
         record Document(String tenant, long id) {}
 
         @JobHandler("index")
-        @FairShare(per = "tenant", weights = {"acme=3", "trial=0.5"})
+        @FairShare(
+                per = "tenant",
+                weights = {"acme=3", "trial=0.5"})
         void index(Document document) {
             partner.index(document.tenant(), document.id());
         }

@@ -30,7 +30,10 @@ final class LimitWaits {
      * @param next when the next token is there; null if there is one, or if the limit is none of a rate
      * @param turn of which fair shares the job waits for its turn; null if the limit is another one
      */
-    private record Limiting(@Nullable String words, @Nullable Instant next, @Nullable String turn) {
+    private record Limiting(
+            @Nullable String words,
+            @Nullable Instant next,
+            @Nullable String turn) {
 
         static Limiting of(ResultSet row, int number) throws SQLException {
             String limit = "limit \"" + row.getString(1) + "\", which ";
@@ -47,7 +50,8 @@ final class LimitWaits {
             } else if (next != null) {
                 words = limit + "allows " + maxStarts + " starts in " + Duration.ofNanos(row.getLong(6) * 1_000) + per;
             }
-            return new Limiting(words, next, maxRunning == null && maxStarts == null ? limit + "shares fairly" + per : null);
+            return new Limiting(
+                    words, next, maxRunning == null && maxStarts == null ? limit + "shares fairly" + per : null);
         }
     }
 

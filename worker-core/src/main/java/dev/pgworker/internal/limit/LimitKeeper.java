@@ -165,8 +165,7 @@ public final class LimitKeeper extends PeriodicService {
         declared.compare(limits);
         holdBack();
         tellChanged(limits);
-        claims.know(
-                limits.values().stream().anyMatch(limit -> !Collections.disjoint(limit.tasks(), served)));
+        claims.know(limits.values().stream().anyMatch(limit -> !Collections.disjoint(limit.tasks(), served)));
         return store.apply();
     }
 
@@ -203,7 +202,8 @@ public final class LimitKeeper extends PeriodicService {
         }
         limits.forEach((name, limit) -> {
             Known earlier = last.get(name);
-            if (limit.state().equals("active") && (earlier == null || !earlier.state().equals("active"))) {
+            if (limit.state().equals("active")
+                    && (earlier == null || !earlier.state().equals("active"))) {
                 tell(name, false);
             }
         });

@@ -12,11 +12,7 @@ import dev.pgworker.job.Job;
  * @param address of its row at the time of the claim; null if it is not known
  * @param limited whether its claim is a permit of a limit
  */
-public record ClaimedJob(
-        Job job,
-        int queueId,
-        @Nullable String address,
-        boolean limited) {
+public record ClaimedJob(Job job, int queueId, @Nullable String address, boolean limited) {
 
     /** Returns whether the payload is large, and still to be read. */
     public static boolean lacksPayload(Job job) {

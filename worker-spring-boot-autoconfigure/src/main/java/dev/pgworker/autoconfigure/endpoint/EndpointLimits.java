@@ -11,7 +11,6 @@ import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 import dev.pgworker.limit.JobLimits;
-import dev.pgworker.limit.Limit;
 import dev.pgworker.limit.LimitAttributes;
 import dev.pgworker.limit.LimitStatus;
 import dev.pgworker.limit.LimitTotals;

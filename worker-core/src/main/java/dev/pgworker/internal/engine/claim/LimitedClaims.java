@@ -153,8 +153,10 @@ public final class LimitedClaims {
             nextAt = System.nanoTime() + SOON_NANOS;
         } else if (claimed.untilNext() != null) {
             nextAt = System.nanoTime()
-                    + Math.max(0, Math.min(claimed.untilNext().toSeconds(), 3600) * 1_000_000_000L
-                            + claimed.untilNext().toNanosPart());
+                    + Math.max(
+                            0,
+                            Math.min(claimed.untilNext().toSeconds(), 3600) * 1_000_000_000L
+                                    + claimed.untilNext().toNanosPart());
         }
         return new Result(claimed.size(), full, claimed.again());
     }
@@ -176,7 +178,8 @@ public final class LimitedClaims {
             }
         } else {
             String why = schema
-                    ? ErrorText.headline(e) + ". Migrate the schema, and grant the worker's role the rights of docs/schema.md"
+                    ? ErrorText.headline(e)
+                            + ". Migrate the schema, and grant the worker's role the rights of docs/schema.md"
                     : HELD;
             if (obstacle.met(why)) {
                 log.warn("This worker has claimed no limited job for some seconds: {}. It keeps trying", why);

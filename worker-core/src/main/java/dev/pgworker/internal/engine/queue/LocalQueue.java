@@ -82,8 +82,7 @@ public final class LocalQueue {
      * @param onChange called, on any thread, when there is room again or jobs are to be given back; must return soon
      * @param onPermits called, on any thread, when permits of limits have become free; must return soon
      */
-    public LocalQueue(
-            Limits limits, HeldBack held, FreedQueues freedQueues, Runnable onChange, Runnable onPermits) {
+    public LocalQueue(Limits limits, HeldBack held, FreedQueues freedQueues, Runnable onChange, Runnable onPermits) {
         this.limits = limits;
         this.held = held;
         this.freedQueues = freedQueues;
@@ -247,9 +246,8 @@ public final class LocalQueue {
                 next = local.job;
                 slots.start(runner, local);
             }
-            worthALook = (noRoom && free() > 0)
-                    || (noneExpired && !expired.isEmpty())
-                    || (local != null && local.limited);
+            worthALook =
+                    (noRoom && free() > 0) || (noneExpired && !expired.isEmpty()) || (local != null && local.limited);
         }
         if (worthALook) {
             onChange.run();

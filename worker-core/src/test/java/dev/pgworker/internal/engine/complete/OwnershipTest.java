@@ -57,8 +57,8 @@ class OwnershipTest {
     private final List<Integer> ran = new CopyOnWriteArrayList<>();
     private final Lease lease = new Lease(Duration.ofMinutes(5), Duration.ofMinutes(5));
     private final FreedQueues freed = new FreedQueues(() -> {});
-    private final LocalQueue localQueue =
-            new LocalQueue(new LocalQueue.Limits(1, 10, Duration.ofMinutes(1), 10), new HeldBack(), freed, () -> {}, () -> {});
+    private final LocalQueue localQueue = new LocalQueue(
+            new LocalQueue.Limits(1, 10, Duration.ofMinutes(1), 10), new HeldBack(), freed, () -> {}, () -> {});
     private JobStore store;
     private Ownership ownership;
     private TaskIds tasks;
