@@ -98,7 +98,7 @@ class HostileArgumentsTest {
 
     /** Payloads are named as in the job that is added; a kind is right or wrong with the name. */
     private static final Map<String, String> ALIASES =
-            Map.of("payloads", "payload", "items", "payload", "kind", " must ");
+            Map.of("payloads", "payload", "items", "payload", "kind", " must ", "attributes", "tasks");
 
     @RegisterExtension
     final TestSchema db = new TestSchema();
@@ -271,7 +271,7 @@ class HostileArgumentsTest {
             worker.jobSchedules().put(schedule);
             schedule.next(TestJob.TIME, 10);
         } else if (result instanceof Limit limit) {
-            worker.jobLimits().put(limit);
+            worker.jobLimits().put(limit.weights() == null ? limit : limit.per("text"));
         } else if (result instanceof RetryPolicy policy) {
             policy.delay(TestJob.withId(1).build(), new IllegalStateException());
         } else if (result instanceof CronItem item) {
@@ -318,6 +318,15 @@ class HostileArgumentsTest {
         if (raw == Schedule.class) {
             String called = of.getName().equals("create") ? "unique-" + names.incrementAndGet() : "text";
             return Schedule.builder(called, recurrence(), "task", null).build();
+        }
+        if (raw == Limit.class && of.getName().equals("withWeights")) {
+            return Limit.fairShare("text", "text").per("text");
+        }
+        if (name.equals("weights")) {
+            return Map.of("text", 2.0);
+        }
+        if (name.equals("attributes")) {
+            return Map.of("tasks", "text", "maxRunning", 1);
         }
         if (name.equals("retryFor")) {
             return Set.of(IllegalArgumentException.class);

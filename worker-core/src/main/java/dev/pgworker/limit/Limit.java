@@ -124,7 +124,7 @@ public final class Limit {
         return new Limit(name, tasks, List.of(), new Share(Map.of()));
     }
 
-    static String requireName(@Nullable String name) {
+    static String requireName(String name) {
         return Arguments.requireGivenText("name", name, MAX_NAME);
     }
 

@@ -38,11 +38,11 @@ public final class LimitAttributes {
      * @throws IllegalArgumentException if attributes are wrong or do not fit one another; the message tells all mistakes, each
      *     by the name of the attribute
      */
-    public static Limit limit(@Nullable String name, Map<String, ? extends @Nullable Object> attributes) {
+    public static Limit limit(String name, Map<String, ? extends @Nullable Object> attributes) {
         return new LimitAttributes(Arguments.requireNonNull("attributes", attributes)).limit(name);
     }
 
-    private Limit limit(@Nullable String name) {
+    private Limit limit(String name) {
         String checked = check(() -> Limit.requireName(name));
         List<String> tasks = check(() -> Limit.requireTasks(texts(given.get("tasks"))));
         Integer maxRunning = read("maxRunning", each -> number("maxRunning", each));

@@ -146,7 +146,8 @@ final class LimitApi {
         if (former != null && String.join(".", former.field()).equals(attributes.get("per"))) {
             attributes.put("per", former.field());
         }
-        return LimitAttributes.limit(input.text("name"), attributes);
+        String name = input.text("name");
+        return LimitAttributes.limit(name == null ? "" : name, attributes);
     }
 
     private static Refusal taken() {
