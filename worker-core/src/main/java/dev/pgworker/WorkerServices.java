@@ -203,8 +203,7 @@ final class WorkerServices {
         limits = limits();
         claimLoop = new ClaimLoop(
                 context,
-                claims,
-                limitedClaims,
+                new ClaimLoop.Kinds(claims, limitedClaims),
                 localQueue,
                 due,
                 ownership,
@@ -407,7 +406,7 @@ final class WorkerServices {
                 context,
                 new LimitStore(parts.dataSource(), parts.schema()),
                 new DeclaredLimits(client, parts.limits(), served),
-                limitedClaims,
+                limitedClaims::know,
                 served,
                 held,
                 () -> lookout.hearing(Subject.LIMITS));

@@ -7,6 +7,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
 import java.util.function.Supplier;
 
 import org.jspecify.annotations.Nullable;
@@ -17,7 +18,6 @@ import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.internal.argument.LogText;
 import dev.pgworker.internal.engine.HeldBack;
 import dev.pgworker.internal.engine.WorkerContext;
-import dev.pgworker.internal.engine.claim.LimitedClaims;
 import dev.pgworker.internal.failure.DatabaseFailure;
 import dev.pgworker.internal.failure.ErrorText;
 import dev.pgworker.internal.failure.Obstacle;
@@ -31,7 +31,7 @@ import dev.pgworker.internal.store.LimitStore.Left;
 
 /**
  * Keeps the limits of the database, on {@code worker-limit-keeper}: puts those that the application declares, makes those that are new,
- * changed or deleted hold for the jobs that are there, and says whether there are any to {@link LimitedClaims}.
+ * changed or deleted hold for the jobs that are there, and says whether there are any to those who claim jobs.
  */
 public final class LimitKeeper extends PeriodicService {
 
@@ -52,6 +52,9 @@ public final class LimitKeeper extends PeriodicService {
     /** How long to wait for others that are in the way, or do the same. */
     private static final Duration BUSY = Duration.ofMillis(100);
 
+    /** How long a single pass waits for them. */
+    private static final Duration LONGEST_BUSY = Duration.ofSeconds(10);
+
     /** The same if they have open transactions. */
     private static final Duration LATER = Duration.ofSeconds(1);
 
@@ -68,7 +71,7 @@ public final class LimitKeeper extends PeriodicService {
     private final WorkerContext context;
     private final LimitStore store;
     private final DeclaredLimits declared;
-    private final LimitedClaims claims;
+    private final Consumer<Boolean> limited;
     private final Set<String> served;
     private final HeldBack held;
     private final Supplier<Hearing> hearing;
@@ -88,7 +91,7 @@ public final class LimitKeeper extends PeriodicService {
      * Creates the service of one worker.
      *
      * @param declared put into the database before anything else
-     * @param claims told whether there are limits
+     * @param limited told whether any of the tasks has a limit
      * @param served the tasks that the worker serves
      * @param held told which tasks must not start before their limits are in the database
      * @param hearing who calls {@link #announced} when limits have changed
@@ -97,7 +100,7 @@ public final class LimitKeeper extends PeriodicService {
             WorkerContext context,
             LimitStore store,
             DeclaredLimits declared,
-            LimitedClaims claims,
+            Consumer<Boolean> limited,
             Set<String> served,
             HeldBack held,
             Supplier<Hearing> hearing) {
@@ -105,7 +108,7 @@ public final class LimitKeeper extends PeriodicService {
         this.context = context;
         this.store = store;
         this.declared = declared;
-        this.claims = claims;
+        this.limited = limited;
         this.served = served;
         this.held = held;
         this.hearing = hearing;
@@ -153,7 +156,7 @@ public final class LimitKeeper extends PeriodicService {
                 throw e;
             }
             tellUnusable(e);
-            claims.know(declared.exist());
+            limited.accept(declared.exist());
             becomeKnown();
             return declared.exist() ? INTERVAL : LONG_INTERVAL;
         }
@@ -165,7 +168,7 @@ public final class LimitKeeper extends PeriodicService {
         declared.compare(limits);
         holdBack();
         tellChanged(limits);
-        claims.know(limits.values().stream().anyMatch(limit -> !Collections.disjoint(limit.tasks(), served)));
+        limited.accept(limits.values().stream().anyMatch(limit -> !Collections.disjoint(limit.tasks(), served)));
         return store.apply();
     }
 
@@ -224,8 +227,11 @@ public final class LimitKeeper extends PeriodicService {
     /** Does on the calling thread what has to be done before jobs are claimed; for a worker whose services do not run. */
     public void applyOnce() throws SQLException, InterruptedException {
         try {
+            long until = System.nanoTime() + LONGEST_BUSY.toNanos();
             for (Left left = keep(); left == Left.MORE || left == Left.BUSY; left = keep()) {
-                if (left == Left.BUSY) {
+                if (left == Left.BUSY && System.nanoTime() - until > 0) {
+                    return; // jobs of limits that are not in effect are not claimed
+                } else if (left == Left.BUSY) {
                     Thread.sleep(BUSY.toMillis());
                 }
             }

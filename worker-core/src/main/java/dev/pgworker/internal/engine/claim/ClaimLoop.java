@@ -89,11 +89,13 @@ public final class ClaimLoop extends BackgroundService implements WorkSignal.Rec
      */
     public record Polling(Duration interval, Runnable before) {}
 
+    /** What claims jobs: of tasks without a limit, and of those with one. */
+    public record Kinds(Claims ordinary, LimitedClaims limited) {}
+
     /** Creates a loop for one worker. */
     public ClaimLoop(
             WorkerContext context,
-            Claims claims,
-            LimitedClaims limited,
+            Kinds kinds,
             LocalQueue localQueue,
             DueJobs due,
             Ownership ownership,
@@ -102,8 +104,8 @@ public final class ClaimLoop extends BackgroundService implements WorkSignal.Rec
         // The one thread that keeps an application alive which does nothing but work.
         super("worker-fetch", false, context.outage());
         this.context = context;
-        this.claims = claims;
-        this.limited = limited;
+        this.claims = kinds.ordinary;
+        this.limited = kinds.limited;
         this.localQueue = localQueue;
         this.due = due;
         this.ownership = ownership;
