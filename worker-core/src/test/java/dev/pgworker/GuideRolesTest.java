@@ -276,9 +276,16 @@ class GuideRolesTest {
     void whatIsGrantedToARoleByDefaultShowsItNoJob() throws Exception {
         role("viewer");
         db.scheduler().addJob("work", "secret", JobSpec.DEFAULT);
+        db.sql("select name from {schema}.pgworker_put_limit('l', '{work}', max_running => 1)")
+                .query()
+                .listOfRows();
+        for (int i = 0; i < 3; i++) {
+            db.sql("select {schema}.pgworker_apply_limits()").query().listOfRows();
+        }
         db.sql("drop owned by " + name).update();
         db.sql("grant usage on schema {schema} to " + name).update();
-        db.sql("grant select on all tables in schema {schema} to " + name).update();
+        db.sql("grant select, insert, update, delete on all tables in schema {schema} to " + name)
+                .update();
         db.sql("grant execute on all functions in schema {schema} to " + name).update();
 
         try (Connection connection = role.getConnection();
@@ -286,7 +293,17 @@ class GuideRolesTest {
                 var rows = statement.executeQuery(db.schema().in("select count(*) from {schema}._private_jobs"))) {
             rows.next();
             assertThat(rows.getInt(1)).isZero();
+            try (var claimed = statement.executeQuery(db.schema()
+                    .in("select count(c.id) from {schema}.pgworker_claim_limited(row('me', array[1], null, null, null, true,"
+                            + " null, null)::{schema}.pgworker_request, 10) c"))) {
+                claimed.next();
+                assertThat(claimed.getInt(1)).isZero();
+            }
         }
+        assertThat(db.sql("select count(*) from {schema}._private_jobs where {schema}.pgworker_parked(locked_at)")
+                        .query(Integer.class)
+                        .single())
+                .isOne();
     }
 
     @Test

@@ -1,7 +1,7 @@
 -- Limits: claiming jobs of limited tasks, and making limits hold for jobs that are there.
 
--- Lanes and buckets are changed by those alone who have locked pgworker_limit_turn, which is always empty: one at a time in a schema. Only
--- functions that run as the owner can lock it. Lanes start in the order of their "pass", a virtual time, which a start takes forward by 1 / weight;
+-- Lanes and buckets are changed by those alone who have locked pgworker_limit_turn, which is always empty: one at a time in a schema. A claim
+-- has the rights of who claims, so that nobody sees payloads by it who sees no job. Lanes start in the order of their "pass", a virtual time, which a start takes forward by 1 / weight;
 -- one that has been empty begins where the others are.
 
 create or replace function "${schema}".pgworker_take_arrivals(moment timestamptz) returns void
@@ -269,7 +269,7 @@ revoke execute on function "${schema}".pgworker_start_limited("${schema}".pgwork
 
 create or replace function "${schema}".pgworker_claim_limited(request "${schema}".pgworker_request, wanted int, dry boolean default false)
 returns setof "${schema}".pgworker_claimed
-language plpgsql volatile security definer rows 10
+language plpgsql volatile rows 10
 set max_parallel_workers_per_gather = 0 set jit = off set lock_timeout = '500ms' set search_path = pg_catalog, pg_temp as $$
 declare
   moment timestamptz;

@@ -546,7 +546,9 @@ begin
   loop
     execute format('grant select, insert, update, delete on "${schema}".pgworker_recoveries, "${schema}".pgworker_retirements, "${schema}".pgworker_batches, '
       '"${schema}".pgworker_cancellations, "${schema}".pgworker_running, "${schema}".pgworker_task_minutes, "${schema}".pgworker_samples, '
-      '"${schema}".pgworker_schedules, "${schema}".pgworker_cleanup, "${schema}".pgworker_pauses, "${schema}".pgworker_turn to %s', grantee);
+      '"${schema}".pgworker_schedules, "${schema}".pgworker_cleanup, "${schema}".pgworker_pauses, "${schema}".pgworker_turn, '
+      '"${schema}".pgworker_limit_turn, "${schema}".pgworker_limit_arrivals, "${schema}".pgworker_limit_lanes, '
+      '"${schema}".pgworker_limit_buckets to %s', grantee);
     execute format('grant select on "${schema}".pgworker_history, "${schema}".pgworker_history_settings, "${schema}".pgworker_history_sizes, '
       '"${schema}".pgworker_history_losses, '
       '"${schema}".pgworker_limits, "${schema}".pgworker_limited_tasks to %s', grantee);
