@@ -330,6 +330,8 @@ class HostileSearchPathTest {
             return REQUEST;
         } else if (type.endsWith("pgworker_floor[]")) {
             return FLOORS;
+        } else if (type.endsWith("pgworker_limits")) {
+            return "'(1,l,{t},,1,,,,,f,applying,f,1,2020-01-01,2020-01-01)'::jobs.pgworker_limits";
         } else if (type.endsWith("pgworker_floor")) {
             return "null::jobs.pgworker_floor";
         } else if (type.endsWith("pgworker_outcome[]")) {
