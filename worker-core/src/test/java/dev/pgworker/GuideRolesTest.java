@@ -294,8 +294,9 @@ class GuideRolesTest {
             rows.next();
             assertThat(rows.getInt(1)).isZero();
             try (var claimed = statement.executeQuery(db.schema()
-                    .in("select count(c.id) from {schema}.pgworker_claim_limited(row('me', array[1], null, null, null, true,"
-                            + " null, null)::{schema}.pgworker_request, 10) c"))) {
+                    .in(
+                            "select count(c.id) from {schema}.pgworker_claim_limited(row('me', array[1], null, null, null, true,"
+                                    + " null, null)::{schema}.pgworker_request, 10) c"))) {
                 claimed.next();
                 assertThat(claimed.getInt(1)).isZero();
             }

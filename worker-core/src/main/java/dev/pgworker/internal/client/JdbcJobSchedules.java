@@ -91,7 +91,8 @@ public final class JdbcJobSchedules implements JobSchedules {
         return write("put", schedule, false, null);
     }
 
-    private static final String TASK = "select task_identifier from {schema}.pgworker_schedules where name operator(pg_catalog.=) ?";
+    private static final String TASK =
+            "select task_identifier from {schema}.pgworker_schedules where name operator(pg_catalog.=) ?";
 
     private static final String LIMIT_LOCKS = """
             select pg_catalog.set_config('lock_timeout', ?, true)
