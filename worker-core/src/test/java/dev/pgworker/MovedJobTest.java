@@ -142,7 +142,7 @@ class MovedJobTest {
 
     @Test
     void isNotClaimed() throws SQLException {
-        addJobs("moved", "next");
+        addJobs("first", "moved", "next");
 
         assertThat(query(claim(10), CLAIM)).doesNotContain(id("moved"));
         assertThat(lockedBy("moved")).isNull();
