@@ -406,7 +406,10 @@ final class WorkerServices {
                 context,
                 new LimitStore(parts.dataSource(), parts.schema()),
                 new DeclaredLimits(client, parts.limits(), served),
-                limitedClaims::know,
+                any -> {
+                    limitedClaims.know(any);
+                    context.signal().limitsMayAllow();
+                },
                 served,
                 held,
                 () -> lookout.hearing(Subject.LIMITS));

@@ -65,6 +65,7 @@ public final class DeclaredLimits {
 
     /** Puts those that have not been put; one that the database refuses is tried again the next time. */
     void put() throws SQLException {
+        boolean refused = false;
         for (Limit limit : List.copyOf(missing.values())) {
             try {
                 limits.declare(limit, LOCK_LIMIT);
@@ -83,10 +84,12 @@ public final class DeclaredLimits {
                 if (obstacle.met(why)) {
                     log.error("A {}", why, ErrorText.loggable(e));
                 }
-                return;
+                refused = true;
             }
         }
-        obstacle.passed();
+        if (!refused) {
+            obstacle.passed();
+        }
     }
 
     /** Returns why a limit cannot be put, with the remedy; null if that is not so. May be called from any thread. */

@@ -182,29 +182,32 @@ comment on function "${schema}".pgworker_delete_limit(text) is
 revoke execute on function "${schema}".pgworker_delete_limit(text) from public;
 
 -- All together or, where that is refused, because of a trigger of somebody's for instance, one by one: a job that cannot be changed stays as it is.
-create or replace function "${schema}".pgworker_show(tids tid[]) returns void
+create or replace function "${schema}".pgworker_show(tids tid[]) returns bigint
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp as $$
 declare
   freed record;
+  shown bigint := 0;
   context text;
 begin
   with shown as (
     update "${schema}"._private_jobs j set locked_at = '9999-01-01 00:00:00+00', locked_by = '' where j.ctid = any(tids)
     returning j.is_available, j.run_at)
-  select count(*) as jobs, min(s.run_at) as earliest into freed from shown s where s.is_available;
+  select count(*) as shown, count(*) filter (where s.is_available) as jobs, min(s.run_at) filter (where s.is_available) as earliest into freed from shown s;
   perform "${schema}".pgworker_wake(freed.jobs, freed.earliest);
+  return freed.shown;
 exception when others or assert_failure then
   get stacked diagnostics context = pg_exception_context;
   if not "${schema}".pgworker_about_row(sqlstate, context) then raise; end if;
   if cardinality(tids) > 1 then
     for at in 1..cardinality(tids) loop
-      perform "${schema}".pgworker_show(tids[at:at]);
+      shown := shown + "${schema}".pgworker_show(tids[at:at]);
     end loop;
   else
     raise warning 'A job cannot be made to wait for limits, or not to: %', sqlerrm;
   end if;
+  return shown;
 end
 $$;
-comment on function "${schema}".pgworker_show(tid[]) is 'Shows jobs that nobody holds, at these addresses, to the trigger that parks them or lets them go.';
+comment on function "${schema}".pgworker_show(tid[]) is 'Shows jobs that nobody holds, at these addresses, to the trigger that parks them or lets them go; returns how many.';
 revoke execute on function "${schema}".pgworker_show(tid[]) from public;

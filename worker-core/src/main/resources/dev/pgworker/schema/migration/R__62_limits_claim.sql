@@ -75,10 +75,11 @@ comment on function "${schema}".pgworker_limit_rooms(bigint[], timestamptz) is
   'one is there.';
 revoke execute on function "${schema}".pgworker_limit_rooms(bigint[], timestamptz) from public;
 
--- Lanes in the order of their turns, and how many jobs of each: as many as the fullest of its buckets allows, and of few lanes more than one at a
+-- Lanes in the order of their turns, whose passes count as at most 100 behind the first, and how many jobs of each: as many as the fullest of its buckets allows, and of few lanes more than one at a
 -- time, by their weights; of a named queue one. All lanes of a bucket that is found full are left out until it has room.
 create or replace function "${schema}".pgworker_choose_lanes(
-  request "${schema}".pgworker_request, wanted bigint, moment timestamptz, out lanes bigint[], out amounts bigint[], out weights float8[], out looked int
+  request "${schema}".pgworker_request, wanted bigint, moment timestamptz, out lanes bigint[], out amounts bigint[], out weights float8[],
+  out looked int, out least_pass float8
 )
 language plpgsql volatile
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off
@@ -106,18 +107,19 @@ begin
       and not exists (select from "${schema}".pgworker_limits m where m.id = any(k.limit_ids) and m.state = 'applying')),
   weights as materialized (
     select b.id as share, w.weight::float8 as weight
-    from "${schema}".pgworker_limits m cross join lateral jsonb_each_text(m.weights) w(value, weight)
+    from "${schema}".pgworker_limits m cross join lateral jsonb_each_text(case when jsonb_typeof(m.weights) = 'object' then m.weights end) w(value, weight)
     cross join lateral (
       select n.id from "${schema}".pgworker_limit_buckets n where n.limit_id = m.id and n.value = w.value collate "C" offset 0) b)
-  select coalesce(array_agg(c.id), '{}') as ids, array_agg(c.weight) as weights, max(c.total) as total into found from (
-    select l.id, coalesce(w.weight, 1) as weight, sum(coalesce(w.weight, 1)) over () as total
+  select coalesce(array_agg(c.id), '{}') as ids, array_agg(c.weight) as weights, max(c.total) as total, max(c.top) - 100 as least_pass into found from (
+    select l.id, coalesce(w.weight, 1) as weight, sum(coalesce(w.weight, 1)) over () as total, max(l.pass) over () as top
     from "${schema}".pgworker_limit_lanes l
     join tasks k on k.task_id = l.task_id and k.limit_ids = l.limit_ids
     left join weights w on w.share = l.share
     where l.due_at <= moment and l.retry_at <= moment
       and (l.blocked_by is null or l.blocked_by = any(open_buckets)) and "${schema}".pgworker_allowed(l.flags, request.forbidden)
-    order by l.priority, l.pass, l.due_at, l.id limit wanted) c;
+    order by l.priority, greatest(l.pass, max(l.pass) over () - 100), l.due_at, l.id limit wanted) c;
   looked := cardinality(found.ids);
+  least_pass := found.least_pass;
   select array_agg(r.id), array_agg(r.room), array_agg(r.next_at) into ids, rooms, next_ats
     from "${schema}".pgworker_limit_rooms(array(
       select distinct unnest(l.buckets) from "${schema}".pgworker_limit_lanes l where l.id = any(found.ids)), moment) r;
@@ -170,7 +172,9 @@ comment on function "${schema}".pgworker_choose_lanes("${schema}".pgworker_reque
 revoke execute on function "${schema}".pgworker_choose_lanes("${schema}".pgworker_request, bigint, timestamptz) from public;
 
 -- A lane without a free job, because somebody holds the row or the queue, is tried again soon, and each time later.
-create or replace function "${schema}".pgworker_move_lanes(lanes bigint[], weights float8[], job_lanes bigint[], moment timestamptz) returns void
+create or replace function "${schema}".pgworker_move_lanes(
+  lanes bigint[], weights float8[], job_lanes bigint[], least_pass float8, moment timestamptz
+) returns void
 language plpgsql volatile
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
 set enable_hashjoin = off set enable_mergejoin = off set jit = off
@@ -180,7 +184,7 @@ begin
       due_at = coalesce(f.run_at, 'infinity'), due_id = coalesce(f.id, 0), blocked_by = null, used_at = moment,
       tries = case when f.started > 0 then 0 else least(l.tries + 1, 8) end,
       retry_at = case when f.started > 0 then '-infinity' else moment + interval '4 ms' * 2 ^ least(l.tries, 8) end,
-      pass = case when l.share is null then l.pass + f.started / f.weight else l.pass end
+      pass = case when l.share is null and f.started > 0 then greatest(l.pass, least_pass) + f.started / f.weight else l.pass end
     from (
       select g.lane, g.weight, j.run_at, j.id, (select count(*) from unnest(job_lanes) s(lane) where s.lane = g.lane) as started
       from unnest(lanes, weights) g(lane, weight)
@@ -191,7 +195,7 @@ begin
           and (j.run_at, j.id) >= (o.due_at, o.due_id)
         order by j.run_at, j.id limit 1) j on true) f
     where l.id = f.lane;
-  update "${schema}".pgworker_limit_lanes l set pass = l.pass + s.started
+  update "${schema}".pgworker_limit_lanes l set pass = greatest(l.pass, least_pass) + s.started
     from (
       select o.share, sum(1 / g.weight) as started
       from unnest(job_lanes) j(lane) join unnest(lanes, weights) g(lane, weight) on g.lane = j.lane
@@ -200,9 +204,9 @@ begin
     where l.share = s.share;
 end
 $$;
-comment on function "${schema}".pgworker_move_lanes(bigint[], float8[], bigint[], timestamptz) is
+comment on function "${schema}".pgworker_move_lanes(bigint[], float8[], bigint[], float8, timestamptz) is
   'Takes lanes to their next jobs, and further back in the order of turns by how many of the jobs are theirs; for whoever has the turn.';
-revoke execute on function "${schema}".pgworker_move_lanes(bigint[], float8[], bigint[], timestamptz) from public;
+revoke execute on function "${schema}".pgworker_move_lanes(bigint[], float8[], bigint[], float8, timestamptz) from public;
 
 -- A job of a named queue needs the queue as well.
 create or replace function "${schema}".pgworker_start_limited(
@@ -255,7 +259,7 @@ begin
     raise exception 'a trigger keeps a job from being claimed' using errcode = '27000';
   end if;
   update "${schema}".pgworker_limit_buckets b set
-      holders = case when r.holders is null then '{}' else r.holders || n.ids end, tokens = r.tokens - cardinality(n.ids), filled_at = moment
+      holders = case when r.holders is null then '{}' else array(select unnest(r.holders) union select unnest(n.ids)) end, tokens = r.tokens - cardinality(n.ids), filled_at = moment
     from (
       select u.bucket, array_agg(p.id) as ids from unnest(job_lanes, ids) p(lane, id)
       join "${schema}".pgworker_limit_lanes l on l.id = p.lane cross join lateral unnest(l.buckets) u(bucket) group by u.bucket) n
@@ -270,7 +274,7 @@ revoke execute on function "${schema}".pgworker_start_limited("${schema}".pgwork
 create or replace function "${schema}".pgworker_claim_limited(request "${schema}".pgworker_request, wanted int, dry boolean default false)
 returns setof "${schema}".pgworker_claimed
 language plpgsql volatile rows 10
-set max_parallel_workers_per_gather = 0 set jit = off set lock_timeout = '500ms' set search_path = pg_catalog, pg_temp as $$
+set max_parallel_workers_per_gather = 0 set jit = off set lock_timeout = '100ms' set search_path = pg_catalog, pg_temp as $$
 declare
   moment timestamptz;
   chosen record;
@@ -292,7 +296,7 @@ begin
       return query select * from unnest(started.jobs);
       exit when dry;
       left_over := left_over - coalesce(cardinality(started.jobs), 0);
-      perform "${schema}".pgworker_move_lanes(chosen.lanes, chosen.weights, coalesce(started.job_lanes, '{}'), moment);
+      perform "${schema}".pgworker_move_lanes(chosen.lanes, chosen.weights, coalesce(started.job_lanes, '{}'), chosen.least_pass, moment);
     end if;
     exit when chosen.looked = 0 or left_over = 0;
   end loop;
@@ -318,5 +322,5 @@ $$;
 comment on function "${schema}".pgworker_claim_limited("${schema}".pgworker_request, int, boolean) is
   'Claims jobs of limited tasks as pgworker_claim those of others, as far as their limits allow. The last row has no id; its priority is 1 if it is worth '
   'claiming again at once, its run_at is when the next job may start as far as time is in the way, and its locked_at the time. It waits for others '
-  'that claim so, half a second at most, and fails with 55P03 then.';
+  'that claim so, a tenth of a second at most, and fails with 55P03 then.';
 revoke execute on function "${schema}".pgworker_claim_limited("${schema}".pgworker_request, int, boolean) from public;

@@ -31,6 +31,7 @@ set search_path = pg_catalog, pg_temp as $$
 declare
   lane "${schema}".pgworker_limit_lanes;
   tids tid[];
+  moved bigint := 0;
 begin
   for lane in
     select l.* from "${schema}".pgworker_limit_lanes l
@@ -42,20 +43,20 @@ begin
       where j.locked_at = '9999-01-01 00:00:00+00' and j.locked_by collate "C" = 'pgworker-limit:' || lane.name
       limit most for update skip locked);
     if tids <> '{}' then
-      perform "${schema}".pgworker_show(tids);
+      moved := moved + "${schema}".pgworker_show(tids);
       most := most - cardinality(tids);
-      if most <= 0 then return true; end if;
+      exit when most <= 0;
     elsif not exists (
       select from "${schema}"._private_jobs j
       where j.locked_at = '9999-01-01 00:00:00+00' and j.locked_by collate "C" = 'pgworker-limit:' || lane.name) then
       delete from "${schema}".pgworker_limit_lanes l where l.id = lane.id;
     end if;
   end loop;
-  return found;
+  return moved > 0;
 end
 $$;
 comment on function "${schema}".pgworker_move_waiting(int) is
-  'Moves some jobs that wait in lanes of other limits than theirs, and forgets such lanes; returns whether there were any. For whoever has the turn.';
+  'Moves some jobs that wait in lanes of other limits than theirs, and forgets lanes that are empty then; returns whether it has moved any. For whoever has the turn.';
 revoke execute on function "${schema}".pgworker_move_waiting(int) from public;
 
 -- Goes through the jobs in the order of their ids, once for all limits that are new: parks those that nobody holds, and gives permits to those that
@@ -64,7 +65,7 @@ revoke execute on function "${schema}".pgworker_move_waiting(int) from public;
 -- then, and one every hour for whatever has come past the triggers.
 create or replace function "${schema}".pgworker_apply_limits(most int default 5000) returns text
 language plpgsql volatile security definer
-set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set jit = off set lock_timeout = '100ms'
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set jit = off set lock_timeout = '500ms'
 set search_path = pg_catalog, pg_temp as $$
 declare
   patience constant interval := '10 seconds';
@@ -88,7 +89,9 @@ begin
   end;
   perform "${schema}".pgworker_take_arrivals(moment);
   if "${schema}".pgworker_move_waiting(most) then return 'more'; end if;
-  delete from "${schema}".pgworker_limits l where l.id in (select m.id from "${schema}".pgworker_limits m where m.state = 'removing' for update skip locked);
+  delete from "${schema}".pgworker_limits l
+    where l.id in (select m.id from "${schema}".pgworker_limits m where m.state = 'removing' for update skip locked)
+      and not exists (select from "${schema}".pgworker_limit_lanes n where l.id = any(n.limit_ids));
   if pass.place is null then
     if not exists (
       select from "${schema}".pgworker_limits l
@@ -124,13 +127,18 @@ begin
   if seen.running <> '{}' then
     perform "${schema}".pgworker_hold_permits(seen.running);
   end if;
-  pass.missed := case when pass.began_at > moment - patience then seen.missed else '{}' end;
+  if seen.missed <> '{}' and pass.began_at <= moment - patience then
+    seen.missed := '{}';
+    pass.settles := '{}'; -- a later pass finds them
+  end if;
+  pass.missed := seen.missed;
   if seen.last is null and pass.missed = '{}' then
     held := array(select l.id from "${schema}".pgworker_limits l where l.id = any(pass.limits) for update skip locked);
     update "${schema}".pgworker_limits l set
         state = case when l.state = 'applying' then 'active' else l.state end, settled = l.settled or l.id = any(pass.settles)
       where l.id = any(held) and (l.state = 'applying' or not l.settled and l.id = any(pass.settles));
     pass.place := null;
+    perform pg_notify('pgworker:limits', '');
   else
     pass.place := coalesce(seen.last, pass.place);
   end if;

@@ -45,6 +45,9 @@ public final class ClaimLoop extends BackgroundService implements WorkSignal.Rec
     /** More ids of announced jobs are not kept: a look at all jobs finds these. */
     private static final int MOST_ANNOUNCED = 10_000;
 
+    /** What a limited claim waits for at least, in which nothing else is to do. */
+    private static final long LEAST_NANOS = Duration.ofMillis(10).toNanos();
+
     private final WorkerContext context;
     private final Claims claims;
     private final LimitedClaims limited;
@@ -323,9 +326,9 @@ public final class ClaimLoop extends BackgroundService implements WorkSignal.Rec
         }
         nanos = Math.min(nanos, due.nanosUntilLook());
         long untilLimited = limited.nanosUntilDue();
-        if (untilLimited > 0) {
-            // What is due already waits for room.
-            nanos = Math.min(nanos, untilLimited);
+        if (untilLimited > 0 || localQueue.limitedOf(localQueue.free()) > 0) {
+            // What is due already waits for room, or has become due since the claim.
+            nanos = Math.min(nanos, Math.max(untilLimited, LEAST_NANOS));
         }
         quiet = !mayHaveDue;
         try {

@@ -14,6 +14,7 @@ import dev.pgworker.internal.engine.WorkerContext;
 import dev.pgworker.internal.engine.claim.Claims.Result;
 import dev.pgworker.internal.engine.queue.LocalQueue;
 import dev.pgworker.internal.engine.run.JobExecutor;
+import dev.pgworker.internal.failure.Backoff;
 import dev.pgworker.internal.failure.DatabaseFailure;
 import dev.pgworker.internal.failure.ErrorText;
 import dev.pgworker.internal.failure.Obstacle;
@@ -25,7 +26,7 @@ import dev.pgworker.internal.store.Claimed;
 
 /**
  * Claims jobs of limited tasks: when somebody says that one waits or that a permit is free, when time brings one, and at each poll. What
- * keeps it from that keeps nothing else from anything.
+ * keeps it from that delays jobs of other tasks by a tenth of a second at most, and ever more rarely.
  *
  * <p>Owned by the thread that claims, but for what is said to be called by others.
  */
@@ -36,7 +37,6 @@ public final class LimitedClaims {
     /** So long others may have the turn before it is worth a word. */
     private static final Duration LONG_HELD = Duration.ofSeconds(5);
 
-    private static final long RETRY_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
     private static final long SOON_NANOS = TimeUnit.MILLISECONDS.toNanos(2);
     private static final long NEVER = Long.MAX_VALUE;
 
@@ -52,6 +52,9 @@ public final class LimitedClaims {
     private final JobExecutor executor;
     private final PassedOver passedOver = new PassedOver();
     private final Obstacle obstacle = new Obstacle(LONG_HELD);
+
+    /** How soon to claim again after a failure, each time later: meanwhile jobs of other tasks are claimed. */
+    private final Backoff failures = new Backoff(Duration.ofMillis(50), Duration.ofSeconds(2));
 
     /** Whether any of the worker's tasks has a limit. */
     private volatile boolean any;
@@ -135,7 +138,7 @@ public final class LimitedClaims {
             return succeeded(claimed, wanted);
         } catch (SQLException | RuntimeException | Error e) {
             Claims.publishFailure(context, e);
-            nextAt = System.nanoTime() + RETRY_NANOS;
+            nextAt = System.nanoTime() + failures.next().toNanos();
             return failed(request, wanted, e);
         }
     }
@@ -143,6 +146,7 @@ public final class LimitedClaims {
     private Result succeeded(Claimed claimed, int wanted) {
         Claims.publish(context, claimed.size());
         obstacle.passed();
+        failures.reset();
         limit = limit > wanted ? Integer.MAX_VALUE : 2 * limit;
         passedOver.claimed(
                 () -> claimed.jobs().stream().map(one -> one.job().id()).iterator());
