@@ -66,7 +66,7 @@ class LimitTest {
                         "fair shares per tenant",
                         "fair shares per tenant,  2, acme 3, x=1, y 0.5");
         Map<String, Double> many =
-                IntStream.range(0, 20).boxed().collect(Collectors.toMap(n -> String.format("t%02d", n), n -> 1.5));
+                IntStream.range(0, 20).boxed().collect(Collectors.toMap(n -> (n < 10 ? "t0" : "t") + n, n -> 1.5));
         assertThat(Limit.fairShare("a", "mail").per("t").withWeights(many).words())
                 .endsWith("t09 1.5, ...")
                 .doesNotContain("t10");
