@@ -31,7 +31,7 @@ set local client_min_messages = warning;
 -- time is shorter than deadlock_timeout, whoever waits in a circle with it never learns of it. The caller repeats a run that got no lock.
 -- The order is the one in which others take theirs, so circles are rare: who adds jobs looks at the tasks first and keeps that lock
 -- until the transaction ends; once it is ours, those left have claimed or completed jobs, and go on to the queues.
--- The ledger is locked against migrations of others, the jobs against changes where triggers of ours are missing. Administrators,
+-- The ledger is locked against migrations of others, tasks and jobs against changes where triggers of ours are missing. Administrators,
 -- and the oldest of the peers, make the ledger without the column "breaking".
 do $lock$
 declare
@@ -47,6 +47,9 @@ begin
         where a.attrelid = to_regclass('"${schema}".migrations') and a.attname = 'breaking' and not a.attisdropped)
       then 'alter table "${schema}".migrations add column breaking boolean not null default false' end,
     case when to_regclass('"${schema}".migrations') is not null then 'lock table "${schema}".migrations in share row exclusive mode' end,
+    case when to_regclass('"${schema}"._private_tasks') is not null and not exists (
+        select from pg_trigger g where g.tgrelid = to_regclass('"${schema}"._private_tasks') and g.tgname = 'pgworker_keep_task')
+      then 'lock table "${schema}"._private_tasks in share row exclusive mode' end,
     case when to_regclass('"${schema}"._private_jobs') is not null and 4 > (
         select count(*) from pg_trigger g
         where g.tgrelid = to_regclass('"${schema}"._private_jobs') and g.tgname in (
