@@ -223,6 +223,23 @@ class HostileSearchPathTest {
         assertNothingSprung();
     }
 
+    /** Triggers run in the search path of whoever changes the table by hand, and that of limits with the rights of the owner. */
+    @Test
+    void noTriggerLooksANameUpInThePathOfWhoAddsAJobByHand() throws SQLException {
+        try (Connection connection = owner.getConnection();
+                Statement statement = connection.createStatement()) {
+            statement.execute("select jobs.pgworker_put_limit('by-hand', '{by-hand}', max_running => 1)");
+        }
+        try (Connection connection = hostile("hostile_owner").getConnection();
+                Statement statement = connection.createStatement()) {
+            statement.execute("set search_path = pg_temp, earlier, public, pg_catalog");
+            statement.execute("insert into jobs._private_jobs (task_id, payload) select k.task_id, '{}'"
+                    + " from jobs.pgworker_limited_tasks k where k.task_identifier operator(pg_catalog.=) 'by-hand'");
+            statement.execute("update jobs._private_jobs set run_at = pg_catalog.now()");
+        }
+        assertNothingSprung();
+    }
+
     private static final Map<String, String> VALUES = Map.ofEntries(
             Map.entry("runs", "{\"(1,,,2020-01-01,2020-01-01,1,0,t,,,,,,,)\"}"),
             Map.entry("outcomes", "{retried}"),

@@ -106,7 +106,7 @@ begin
   new.locked_at := parked;
   new.locked_by := 'pgworker-limit:'::pg_catalog.text operator(pg_catalog.||) lane;
   arrival := pg_catalog.concat(lane, ' ', new.run_at);
-  if pg_catalog.current_setting('pgworker.arrived', true) is distinct from arrival then
+  if coalesce(pg_catalog.current_setting('pgworker.arrived', true), '') operator(pg_catalog.<>) arrival then
     insert into "${schema}".pgworker_limit_arrivals (lane, task_id, queue_id, priority, flags, run_at, limit_ids, bucket_values)
       values (lane, new.task_id, new.job_queue_id, new.priority, new.flags, new.run_at, limited.limit_ids, bucket_values);
     perform pg_catalog.set_config('pgworker.arrived', arrival, true);
