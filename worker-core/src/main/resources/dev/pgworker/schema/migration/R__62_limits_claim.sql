@@ -315,7 +315,11 @@ begin
         select greatest(l.due_at, l.retry_at) as at from "${schema}".pgworker_limit_lanes l
           where l.task_id = any(request.task_ids) and l.blocked_by is null and greatest(l.due_at, l.retry_at) > moment
         union all
-        select b.next_at from "${schema}".pgworker_limit_buckets b where b.waited) t where isfinite(t.at)),
+        select b.next_at from "${schema}".pgworker_limit_buckets b where b.waited
+        union all
+        select r.next_at from "${schema}".pgworker_limit_rooms(array(
+          select b.id from "${schema}".pgworker_limit_buckets b where b.waited and b.next_at is null and b.tokens is not null), moment) r) t
+      where isfinite(t.at)),
     null, null, null, null, null, null, null, null, null, clock_timestamp())::"${schema}".pgworker_claimed;
 end
 $$;

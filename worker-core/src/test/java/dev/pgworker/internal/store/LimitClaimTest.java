@@ -295,6 +295,17 @@ class LimitClaimTest {
         assertThat(secondsUntilNext()).isBetween(3_000.0, 3_600.0);
     }
 
+    /** The first job of a bucket takes its last token, and its lane has no other that would find the bucket empty. */
+    @Test
+    void whoWaitsForATokenIsToldTheTimeAlsoIfNobodyHasFoundNone() {
+        jobs.rate("r", "{t,u}", null, 1, "1 hour", 1);
+        long first = jobs.add("t", "{}");
+        jobs.add("u", "{}");
+
+        assertThat(jobs.claim("w", 2)).containsExactly(first);
+        assertThat(secondsUntilNext()).isBetween(3_000.0, 3_600.0);
+    }
+
     /** Has so much time gone by for the rates. */
     private void pass(String time) {
         jobs.sql("update {schema}.pgworker_limit_buckets set filled_at = filled_at - ?::interval,"
