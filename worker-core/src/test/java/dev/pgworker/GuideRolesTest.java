@@ -335,6 +335,24 @@ class GuideRolesTest {
                 "select {schema}.pgworker_claim_limited(null, 1)");
     }
 
+    /** They have the rights of the owner, and what a table of somebody's is made of may be functions of theirs. */
+    @Test
+    void triggersOfLimitsDoNothingForTablesOfOthers() throws Exception {
+        role("worker");
+        try (Connection connection = role.getConnection();
+                Statement statement = connection.createStatement()) {
+            statement.execute("create temp table mine (id int, task_id int, attempts int, max_attempts int, payload json)");
+            statement.execute("insert into mine values (1)");
+            statement.execute(db.schema().in("create trigger park before insert on mine for each row execute function"
+                    + " {schema}.pgworker_park()"));
+            statement.execute(db.schema().in("create trigger keep before delete on mine for each row execute function"
+                    + " {schema}.pgworker_keep_task()"));
+            for (String change : List.of("insert into mine values (1)", "delete from mine")) {
+                assertThatThrownBy(() -> statement.execute(change)).hasMessageContaining("Only ");
+            }
+        }
+    }
+
     record Card(String card) {}
 
     /** A worker whose role may not put a limit that its application declares leaves the limit's tasks to others, and says so. */

@@ -91,6 +91,9 @@ declare
   lane pg_catalog.text;
   arrival pg_catalog.text;
 begin
+  if tg_relid operator(pg_catalog.<>) '"${schema}"._private_jobs'::pg_catalog.regclass then
+    raise exception 'Only jobs wait for limits' using errcode = '42501';
+  end if;
   select k.limit_ids, k.fields into limited from "${schema}".pgworker_limited_tasks k where k.task_id operator(pg_catalog.=) new.task_id;
   if not found or new.attempts operator(pg_catalog.>=) new.max_attempts then
     if new.locked_at is not null then
@@ -122,6 +125,9 @@ create or replace function "${schema}".pgworker_keep_task() returns trigger
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp as $$
 begin
+  if tg_relid <> '"${schema}"._private_tasks'::regclass then
+    raise exception 'Only tasks are kept' using errcode = '42501';
+  end if;
   return case when not exists (select from "${schema}".pgworker_limited_tasks k where k.task_id = old.id) then old end;
 end
 $$;
