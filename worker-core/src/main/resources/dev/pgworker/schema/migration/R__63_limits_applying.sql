@@ -62,13 +62,15 @@ revoke execute on function "${schema}".pgworker_move_waiting(int) from public;
 -- Goes through the jobs in the order of their ids, once for all limits that are new: parks those that nobody holds, and gives permits to those that
 -- run. Whoever holds a row for longer than patience allows holds up nothing: ordinary claims leave it out. Transactions that have written before
 -- a limit was there may still add jobs that are not parked, which later passes find: one when they have ended, one every half a minute until
--- then, and one every hour for whatever has come past the triggers.
+-- then, and one every hour for whatever has come past the triggers. One that has a snapshot from before and has written nothing yet nobody sees:
+-- a limit is not settled within its first minute.
 create or replace function "${schema}".pgworker_apply_limits(most int default 5000) returns text
 language plpgsql volatile security definer
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set jit = off set lock_timeout = '500ms'
 set search_path = pg_catalog, pg_temp as $$
 declare
   patience constant interval := '10 seconds';
+  old constant interval := '1 minute';
   moment constant timestamptz := clock_timestamp();
   over constant bigint := txid_snapshot_xmin(txid_current_snapshot());
   pass "${schema}".pgworker_limit_passes;
@@ -96,7 +98,7 @@ begin
     if not exists (
       select from "${schema}".pgworker_limits l
       where l.state = 'applying' or pass.began_at < moment - interval '1 hour' or pass.began_at is null
-        or not l.settled and (l.made_by < over or pass.began_at < moment - interval '30 seconds')) then
+        or not l.settled and (l.made_by < over and l.created_at < moment - old or pass.began_at < moment - interval '30 seconds')) then
       perform "${schema}".pgworker_forget_limits(moment);
       return case when exists (select from "${schema}".pgworker_limits l where not l.settled) then 'later' else 'done' end;
     end if;
@@ -104,7 +106,7 @@ begin
     pass.began_at := moment;
     pass.missed := '{}';
     pass.limits := array(select l.id from "${schema}".pgworker_limits l);
-    pass.settles := array(select l.id from "${schema}".pgworker_limits l where l.made_by < over);
+    pass.settles := array(select l.id from "${schema}".pgworker_limits l where l.made_by < over and l.created_at < moment - old);
   end if;
   with piece as materialized (
     select j.id, j.ctid as tid, j.task_id, j.is_available, j.locked_at from "${schema}"._private_jobs j

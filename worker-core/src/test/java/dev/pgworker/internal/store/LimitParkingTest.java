@@ -334,6 +334,29 @@ class LimitParkingTest {
         assertThat(jobs.claim("v", 10)).containsExactly(unseen);
     }
 
+    @Test
+    void aJobAddedWithASnapshotFromBeforeTheLimitIsFound() throws SQLException {
+        jobs.sql("insert into {schema}._private_tasks (identifier) values ('u')").update();
+        try (Connection connection = db.dataSource().getConnection();
+                Statement statement = connection.createStatement()) {
+            connection.setTransactionIsolation(Connection.TRANSACTION_REPEATABLE_READ);
+            connection.setAutoCommit(false);
+            statement.execute(db.schema().in("select from {schema}._private_jobs"));
+            jobs.limit("new", "{u}", null, 1);
+            statement.execute(db.schema().in("select {schema}.add_job('u')"));
+            connection.commit();
+        }
+        long id = jobs.sql("select id from {schema}._private_jobs").query(Long.class).single();
+        assertThat(jobs.state(id)).isEqualTo("available");
+
+        // As a minute later.
+        jobs.sql("update {schema}.pgworker_limits set created_at = created_at - interval '1 minute'")
+                .update();
+        jobs.apply();
+
+        assertThat(jobs.claim("w", 10)).containsExactly(id);
+    }
+
     /** The hint that spares those who add many jobs a call for each is no way past a limit. */
     @Test
     void whoSaysWronglyThatAJobIsUnlimitedDoesNotMakeItRun() throws SQLException {
