@@ -341,12 +341,15 @@ class GuideRolesTest {
         role("worker");
         try (Connection connection = role.getConnection();
                 Statement statement = connection.createStatement()) {
-            statement.execute("create temp table mine (id int, task_id int, attempts int, max_attempts int, payload json)");
+            statement.execute(
+                    "create temp table mine (id int, task_id int, attempts int, max_attempts int, payload json)");
             statement.execute("insert into mine values (1)");
-            statement.execute(db.schema().in("create trigger park before insert on mine for each row execute function"
-                    + " {schema}.pgworker_park()"));
-            statement.execute(db.schema().in("create trigger keep before delete on mine for each row execute function"
-                    + " {schema}.pgworker_keep_task()"));
+            statement.execute(db.schema()
+                    .in("create trigger park before insert on mine for each row execute function"
+                            + " {schema}.pgworker_park()"));
+            statement.execute(db.schema()
+                    .in("create trigger keep before delete on mine for each row execute function"
+                            + " {schema}.pgworker_keep_task()"));
             for (String change : List.of("insert into mine values (1)", "delete from mine")) {
                 assertThatThrownBy(() -> statement.execute(change)).hasMessageContaining("Only ");
             }

@@ -336,7 +336,8 @@ class LimitParkingTest {
 
     @Test
     void aJobAddedWithASnapshotFromBeforeTheLimitIsFound() throws SQLException {
-        jobs.sql("insert into {schema}._private_tasks (identifier) values ('u')").update();
+        jobs.sql("insert into {schema}._private_tasks (identifier) values ('u')")
+                .update();
         try (Connection connection = db.dataSource().getConnection();
                 Statement statement = connection.createStatement()) {
             connection.setTransactionIsolation(Connection.TRANSACTION_REPEATABLE_READ);
@@ -346,7 +347,9 @@ class LimitParkingTest {
             statement.execute(db.schema().in("select {schema}.add_job('u')"));
             connection.commit();
         }
-        long id = jobs.sql("select id from {schema}._private_jobs").query(Long.class).single();
+        long id = jobs.sql("select id from {schema}._private_jobs")
+                .query(Long.class)
+                .single();
         assertThat(jobs.state(id)).isEqualTo("available");
 
         // As a minute later.
