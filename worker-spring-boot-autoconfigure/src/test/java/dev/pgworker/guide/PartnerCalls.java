@@ -63,14 +63,14 @@ final class PartnerCalls {
             this.partner = partner;
         }
 
-        record Document(String tenant, long id) {}
+        record Page(String tenant, long id) {}
 
         @JobHandler("index")
         @FairShare(
                 per = "tenant",
                 weights = {"acme=3", "trial=0.5"})
-        void index(Document document) {
-            partner.index(document.tenant(), document.id());
+        void index(Page page) {
+            partner.index(page.tenant(), page.id());
         }
     }
 
