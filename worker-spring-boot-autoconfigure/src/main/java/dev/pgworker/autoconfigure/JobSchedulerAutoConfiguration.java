@@ -10,6 +10,7 @@ import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
 import org.springframework.boot.sql.init.dependency.DatabaseInitializationDependencyConfigurer;
+import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Conditional;
 import org.springframework.context.annotation.Import;
@@ -57,6 +58,17 @@ public final class JobSchedulerAutoConfiguration {
     @Bean(InstanceBeans.CLIENT_FACTORY)
     ClientFactory workerClientFactory(ConfigurableListableBeanFactory beans, WorkerInstances instances) {
         return new ClientFactory(beans, instances);
+    }
+
+    @Bean
+    HandlerBeans workerHandlerBeans(ConfigurableListableBeanFactory beans) {
+        return new HandlerBeans(beans);
+    }
+
+    @Bean
+    DurableEvents workerDurableEvents(
+            ConfigurableApplicationContext context, HandlerBeans handlers, WorkerInstances instances) {
+        return new DurableEvents(context, handlers, instances);
     }
 
     @Bean

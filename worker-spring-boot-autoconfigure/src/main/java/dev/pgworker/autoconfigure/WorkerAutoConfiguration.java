@@ -11,8 +11,10 @@ import org.springframework.beans.factory.annotation.Qualifier;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnBooleanProperty;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
+import org.springframework.context.ApplicationEventPublisher;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Conditional;
 import org.springframework.context.annotation.Fallback;
@@ -22,6 +24,7 @@ import org.springframework.core.env.Environment;
 import org.springframework.scheduling.config.ScheduledTaskHolder;
 
 import dev.pgworker.Worker;
+import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.task.PayloadCodec;
 import dev.pgworker.task.TaskRegistration;
 
@@ -35,11 +38,6 @@ import dev.pgworker.task.TaskRegistration;
 @Conditional(OnWorkerCondition.class)
 @Import(InstanceBeans.OfWorkers.class)
 public final class WorkerAutoConfiguration {
-
-    @Bean
-    HandlerBeans workerHandlerBeans(ConfigurableListableBeanFactory beanFactory) {
-        return new HandlerBeans(beanFactory);
-    }
 
     @Bean(InstanceBeans.WORKER_FACTORY)
     WorkerFactory workerFactory(
@@ -70,6 +68,12 @@ public final class WorkerAutoConfiguration {
             HandlerBeans handlerBeans,
             Environment environment) {
         return new WorkerAssembly(beans, instances, clients, factory, handlerBeans, environment);
+    }
+
+    @Bean
+    @ConditionalOnBooleanProperty("worker.application-events")
+    WorkerEventListener workerApplicationEvents(ApplicationEventPublisher publisher) {
+        return publisher::publishEvent;
     }
 
     /** What {@code /actuator/scheduledtasks} shows. Whoever injects the holder of {@code @Scheduled} methods gets that one. */
