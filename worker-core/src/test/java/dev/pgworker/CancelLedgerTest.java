@@ -169,7 +169,7 @@ class CancelLedgerTest {
     }
 
     private static TaskOptions retrying() {
-        return TaskOptions.DEFAULT.withRetryPolicy((job, error) -> Duration.ofMillis(5));
+        return TaskOptions.DEFAULT.withRetryDelay((job, error) -> Duration.ofMillis(5));
     }
 
     /** Some fail at first, some take a while, and some do not mind to be interrupted. */

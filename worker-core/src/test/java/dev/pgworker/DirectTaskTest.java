@@ -201,7 +201,7 @@ class DirectTaskTest {
                     tokens.add(Long.parseLong(token.substring(token.lastIndexOf('-') + 1)));
                     throw new IllegalStateException("no");
                 },
-                TaskOptions.DEFAULT.withRetryPolicy((job, error) -> Duration.ZERO)));
+                TaskOptions.DEFAULT.withRetryDelay((job, error) -> Duration.ZERO)));
 
         Job job = db.scheduler()
                 .addJob(DIRECT, 1, JobSpec.builder().maxAttempts(3).build());

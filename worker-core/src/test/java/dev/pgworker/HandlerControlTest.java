@@ -41,7 +41,7 @@ import dev.pgworker.task.BatchResult;
 import dev.pgworker.task.HandlerDefinitionException;
 import dev.pgworker.task.JobControlException;
 import dev.pgworker.task.JobTimeoutException;
-import dev.pgworker.task.RetryPolicy;
+import dev.pgworker.task.RetryDelay;
 import dev.pgworker.task.TaskHandler;
 import dev.pgworker.task.TaskOptions;
 import dev.pgworker.task.TaskRegistration;
@@ -127,16 +127,16 @@ class HandlerControlTest {
     }
 
     @Test
-    void aRetryPolicyDecidesTheDelayAndMayFail() {
+    void aRetryDelayDecidesTheDelayAndMayFail() {
         AtomicInteger calls = new AtomicInteger();
-        RetryPolicy policy = (job, error) -> {
+        RetryDelay policy = (job, error) -> {
             assertThat(error).hasMessage("no");
             if (calls.getAndIncrement() > 0) {
                 throw new IllegalStateException("on purpose");
             }
             return Duration.ofSeconds(33);
         };
-        start(WORK, TaskOptions.DEFAULT.withRetryPolicy(policy), (n, context) -> {
+        start(WORK, TaskOptions.DEFAULT.withRetryDelay(policy), (n, context) -> {
             throw new IllegalStateException("no");
         });
 
@@ -152,16 +152,16 @@ class HandlerControlTest {
 
     @Test
     void exponentialAndFixedPoliciesAreExact() {
-        RetryPolicy exponential = RetryPolicy.exponential(Duration.ofSeconds(2), 3, Duration.ofSeconds(60));
+        RetryDelay exponential = RetryDelay.exponential(Duration.ofSeconds(2), 3, Duration.ofSeconds(60));
         Job job = db.scheduler().addJob(WORK, 1);
         for (var expected : Map.of(1, 2, 2, 6, 3, 18, 4, 54, 5, 60, 1000, 60).entrySet()) {
             Job attempt = TestJob.withId(1).attempts(expected.getKey()).build();
             assertThat(exponential.delay(attempt, new RuntimeException()))
                     .isEqualTo(Duration.ofSeconds(expected.getValue()));
         }
-        assertThat(RetryPolicy.fixed(Duration.ofSeconds(7)).delay(job, new RuntimeException()))
+        assertThat(RetryDelay.fixed(Duration.ofSeconds(7)).delay(job, new RuntimeException()))
                 .isEqualTo(Duration.ofSeconds(7));
-        assertThatThrownBy(() -> RetryPolicy.fixed(Duration.ofSeconds(-1))).hasMessageContaining("delay");
+        assertThatThrownBy(() -> RetryDelay.fixed(Duration.ofSeconds(-1))).hasMessageContaining("delay");
     }
 
     @Test

@@ -80,7 +80,7 @@ import dev.pgworker.task.BatchResult;
 import dev.pgworker.task.JobContext;
 import dev.pgworker.task.PayloadCodec;
 import dev.pgworker.task.PayloadException;
-import dev.pgworker.task.RetryPolicy;
+import dev.pgworker.task.RetryDelay;
 import dev.pgworker.task.TaskOptions;
 import dev.pgworker.task.TaskRegistration;
 import dev.pgworker.task.TaskRegistry;
@@ -272,7 +272,7 @@ class HostileArgumentsTest {
             schedule.next(TestJob.TIME, 10);
         } else if (result instanceof Limit limit) {
             worker.jobLimits().put(limit.weights() == null ? limit : limit.per("text"));
-        } else if (result instanceof RetryPolicy policy) {
+        } else if (result instanceof RetryDelay policy) {
             policy.delay(TestJob.withId(1).build(), new IllegalStateException());
         } else if (result instanceof CronItem item) {
             item.nextDue(TestJob.TIME);

@@ -200,8 +200,8 @@ class HostileExecutorTest {
                     return execution.proceed();
                 })
                 .tasks(java.util.List.of(dev.pgworker.task.TaskRegistration.of(WORK, (n, context) -> {})
-                        .with(dev.pgworker.task.TaskOptions.DEFAULT.withRetryPolicy(
-                                dev.pgworker.task.RetryPolicy.fixed(Duration.ZERO))))));
+                        .with(dev.pgworker.task.TaskOptions.DEFAULT.withRetryDelay(
+                                dev.pgworker.task.RetryDelay.fixed(Duration.ZERO))))));
         for (int i = 0; i < 10; i++) {
             db.scheduler().addJob(WORK, i);
         }

@@ -41,7 +41,7 @@ import dev.pgworker.job.Job;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.job.Task;
 import dev.pgworker.task.JobControlException;
-import dev.pgworker.task.RetryPolicy;
+import dev.pgworker.task.RetryDelay;
 import dev.pgworker.task.TaskHandler;
 import dev.pgworker.task.TaskOptions;
 import dev.pgworker.task.TaskRegistration;
@@ -178,7 +178,7 @@ class HostileOutcomeTest {
                 "least", Duration.ofSeconds(Long.MIN_VALUE),
                 "negative", Duration.ofSeconds(-1),
                 "a nanosecond", Duration.ofNanos(1));
-        RetryPolicy policy = (job, error) -> {
+        RetryDelay policy = (job, error) -> {
             String name = job.payload().replace("\"", "");
             if (name.equals("throws an Error")) {
                 throw new AssertionError("on purpose");
@@ -186,7 +186,7 @@ class HostileOutcomeTest {
             // Null, too: a policy may lie.
             return delays.get(name);
         };
-        start(TaskOptions.DEFAULT.withRetryPolicy(policy), (name, context) -> {
+        start(TaskOptions.DEFAULT.withRetryDelay(policy), (name, context) -> {
             throw new IllegalStateException("on purpose");
         });
         delays.keySet().forEach(this::addOnce);

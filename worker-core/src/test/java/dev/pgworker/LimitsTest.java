@@ -465,7 +465,7 @@ class LimitsTest {
                                 throw new IllegalStateException("once more");
                             }
                         })
-                        .with(TaskOptions.DEFAULT.withRetryPolicy((job, failure) -> Duration.ofMillis(100))))));
+                        .with(TaskOptions.DEFAULT.withRetryDelay((job, failure) -> Duration.ofMillis(100))))));
         awaitInEffect(limit);
         long bad = add(MAIL, 1, new Mail("bad", 0)).get(0).id();
         add(MAIL, 10, new Mail("good", 0));

@@ -35,7 +35,7 @@ import dev.pgworker.job.Job;
 import dev.pgworker.job.JobRequest;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.job.Task;
-import dev.pgworker.task.RetryPolicy;
+import dev.pgworker.task.RetryDelay;
 import dev.pgworker.task.TaskHandler;
 import dev.pgworker.task.TaskOptions;
 import dev.pgworker.task.TaskRegistration;
@@ -803,7 +803,7 @@ class OneBadThingTest {
     }
 
     private Worker start(Interceptor interceptor, int concurrency, TaskHandler<Integer> handler) {
-        TaskOptions options = TaskOptions.DEFAULT.withRetryPolicy(RetryPolicy.fixed(retryDelay));
+        TaskOptions options = TaskOptions.DEFAULT.withRetryDelay(RetryDelay.fixed(retryDelay));
         return start(
                 interceptor,
                 concurrency,

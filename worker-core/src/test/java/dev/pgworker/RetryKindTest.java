@@ -35,7 +35,7 @@ import dev.pgworker.task.JobControlException;
 import dev.pgworker.task.JobHandler;
 import dev.pgworker.task.JobHandlerMethods;
 import dev.pgworker.task.JobTimeoutException;
-import dev.pgworker.task.RetryPolicy;
+import dev.pgworker.task.RetryDelay;
 import dev.pgworker.task.TaskOptions;
 import dev.pgworker.task.TaskRegistration;
 import dev.pgworker.testing.RecordingListener;
@@ -59,7 +59,7 @@ class RetryKindTest {
         return TaskOptions.DEFAULT
                 .withNoRetryFor(noRetryFor)
                 .withRetryFor(retryFor)
-                .withRetryPolicy(RetryPolicy.fixed(Duration.ZERO));
+                .withRetryDelay(RetryDelay.fixed(Duration.ZERO));
     }
 
     @Test
@@ -219,7 +219,7 @@ class RetryKindTest {
                 })
                 .with(TaskOptions.DEFAULT
                         .withTimeout(Duration.ofMillis(100))
-                        .withRetryPolicy((job, error) ->
+                        .withRetryDelay((job, error) ->
                                 error instanceof JobTimeoutException ? Duration.ofHours(2) : Duration.ofHours(1))));
         long id = db.scheduler().addJob(WORK, 1).id();
 
@@ -261,7 +261,7 @@ class RetryKindTest {
                 .tasks(List.of(TaskRegistration.of(WORK, (n, context) -> {})
                         .with(options(Set.of(RuntimeException.class), Set.of(IOException.class))
                                 .withTransactional(true)
-                                .withRetryPolicy(RetryPolicy.fixed(Duration.ZERO)))))
+                                .withRetryDelay(RetryDelay.fixed(Duration.ZERO)))))
                 .transactionManager(failing)
                 .listener(events));
         db.scheduler().addJob(WORK, 1);

@@ -69,9 +69,9 @@ public @interface DurableEventListener {
     @AliasFor(annotation = JobHandler.class)
     String timeout() default "";
 
-    /** See {@link JobHandler#retryPolicy()}. */
+    /** See {@link JobHandler#retryDelay()}. */
     @AliasFor(annotation = JobHandler.class)
-    Class<? extends RetryPolicy> retryPolicy() default RetryPolicy.class;
+    Class<? extends RetryDelay> retryDelay() default RetryDelay.class;
 
     /** See {@link JobHandler#noRetryFor()}. */
     @AliasFor(annotation = JobHandler.class)

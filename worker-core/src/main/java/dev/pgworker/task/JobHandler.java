@@ -54,7 +54,7 @@ public @interface JobHandler {
      * Determines how long a failed job waits before its next attempt: a class of which there is a bean, or which has a
      * no-argument constructor. The default is exponential back-off.
      */
-    Class<? extends RetryPolicy> retryPolicy() default RetryPolicy.class;
+    Class<? extends RetryDelay> retryDelay() default RetryDelay.class;
 
     /**
      * Exceptions after which the job fails permanently, whatever attempts it has left: these classes and their subclasses, unless

@@ -61,7 +61,7 @@ public final class JobHandlerMethods {
      */
     public static void requireCallable(Object bean) {
         Arguments.requireNonNull("bean", bean);
-        RetryPolicy none = (job, error) -> Duration.ZERO;
+        RetryDelay none = (job, error) -> Duration.ZERO;
         handlers(AopUtils.getTargetClass(bean), () -> bean, type -> none)
                 .forEach(handler -> handler.invoker().resolve(bean.getClass()));
     }
@@ -79,11 +79,11 @@ public final class JobHandlerMethods {
     }
 
     /**
-     * Same as {@link #find(Class, Supplier)}, with retry policies that are beans.
+     * Same as {@link #find(Class, Supplier)}, with retry delays that are beans.
      *
-     * @param policies supplies the instance of the class that {@link JobHandler#retryPolicy()} specifies
+     * @param policies supplies the instance of the class that {@link JobHandler#retryDelay()} specifies
      */
-    public static List<TaskRegistration> find(Class<?> targetClass, Supplier<?> bean, RetryPolicies policies) {
+    public static List<TaskRegistration> find(Class<?> targetClass, Supplier<?> bean, RetryDelays policies) {
         Arguments.requireNonNull("targetClass", targetClass);
         Arguments.requireNonNull("bean", bean);
         Arguments.requireNonNull("policies", policies);
@@ -91,15 +91,15 @@ public final class JobHandlerMethods {
     }
 
     /**
-     * Supplies the instances of retry policies that annotations specify by class.
+     * Supplies the instances of retry delays that annotations specify by class.
      *
      * @since 0.1.0
      */
     @FunctionalInterface
-    public interface RetryPolicies {
+    public interface RetryDelays {
 
         /** Returns an instance of the class, or throws a runtime exception that explains why there is none. */
-        RetryPolicy get(Class<? extends RetryPolicy> type);
+        RetryDelay get(Class<? extends RetryDelay> type);
     }
 
     private record Handler(
@@ -110,7 +110,7 @@ public final class JobHandlerMethods {
             TaskOptions options,
             String worker) {}
 
-    private static List<Handler> handlers(Class<?> beanClass, Supplier<?> bean, RetryPolicies policies) {
+    private static List<Handler> handlers(Class<?> beanClass, Supplier<?> bean, RetryDelays policies) {
         Class<?> targetClass = ClassUtils.getUserClass(beanClass);
         if (!AnnotationUtils.isCandidateClass(targetClass, JobHandler.class)) {
             return List.of();
@@ -137,7 +137,7 @@ public final class JobHandlerMethods {
     }
 
     private static Handler handler(
-            Method method, JobHandler annotation, Class<?> targetClass, Supplier<?> bean, RetryPolicies policies) {
+            Method method, JobHandler annotation, Class<?> targetClass, Supplier<?> bean, RetryDelays policies) {
         String source = source(method, targetClass);
         requireIdentifier(annotation.value(), source);
         requireInstanceMethod(method, source);
@@ -182,12 +182,12 @@ public final class JobHandlerMethods {
         }
     }
 
-    private static TaskOptions options(JobHandler annotation, String source, RetryPolicies policies) {
+    private static TaskOptions options(JobHandler annotation, String source, RetryDelays policies) {
         try {
             return new TaskOptions(
                     annotation.maxAttempts() == 0 ? null : annotation.maxAttempts(),
                     annotation.timeout().isEmpty() ? null : DurationFormatterUtils.detectAndParse(annotation.timeout()),
-                    annotation.retryPolicy() == RetryPolicy.class ? null : policies.get(annotation.retryPolicy()),
+                    annotation.retryDelay() == RetryDelay.class ? null : policies.get(annotation.retryDelay()),
                     annotation.transactional(),
                     annotation.direct(),
                     new LinkedHashSet<>(List.of(annotation.noRetryFor())),
@@ -196,7 +196,7 @@ public final class JobHandlerMethods {
             throw new HandlerDefinitionException(
                     source + " has an option that cannot be used: " + e.getMessage(),
                     "Correct @JobHandler: maxAttempts is 1 to 32767, timeout a positive duration such as \"30s\","
-                            + " retryPolicy a class with a bean or with a constructor without parameters; direct and transactional"
+                            + " retryDelay a class with a bean or with a constructor without parameters; direct and transactional"
                             + " exclude each other, and no type stands in both noRetryFor and retryFor");
         }
     }

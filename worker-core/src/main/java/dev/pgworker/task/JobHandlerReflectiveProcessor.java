@@ -16,7 +16,7 @@ import tools.jackson.databind.JsonNode;
 
 import dev.pgworker.job.Job;
 
-/** Tells ahead-of-time processing what reflection a handler needs: its method, its payload's types and its retry policy. */
+/** Tells ahead-of-time processing what reflection a handler needs: its method, its payload's types and its retry delay. */
 final class JobHandlerReflectiveProcessor implements ReflectiveProcessor {
 
     private static final Set<Class<?>> NO_PAYLOAD = Set.of(JobContext.class, Job.class, JsonNode.class);
@@ -36,8 +36,8 @@ final class JobHandlerReflectiveProcessor implements ReflectiveProcessor {
             }
         }
         MergedAnnotations.from(method, SearchStrategy.TYPE_HIERARCHY).stream()
-                .flatMap(annotation -> annotation.getValue("retryPolicy", Class.class).stream())
-                .filter(policy -> policy != RetryPolicy.class)
+                .flatMap(annotation -> annotation.getValue("retryDelay", Class.class).stream())
+                .filter(policy -> policy != RetryDelay.class)
                 .forEach(policy -> hints.registerType(policy, MemberCategory.INVOKE_DECLARED_CONSTRUCTORS));
     }
 }

@@ -15,7 +15,7 @@ import dev.pgworker.internal.argument.Arguments;
  * @param maxAttempts the attempt at which a failing job fails permanently even if the job allows more attempts, 1 to
  *     32767; null to use the job's maximum
  * @param timeout how long an attempt may take before it is interrupted and fails, positive; null for no timeout
- * @param retryPolicy determines how long a failed job waits; null for the usual back-off
+ * @param retryDelay determines how long a failed job waits; null for the usual back-off
  * @param transactional whether the handler runs in a transaction that also completes its job
  * @param direct whether jobs are locked, run and deleted in one transaction, many at a time; cannot be combined with
  *     {@code transactional}
@@ -26,7 +26,7 @@ import dev.pgworker.internal.argument.Arguments;
 public record TaskOptions(
         @Nullable Integer maxAttempts,
         @Nullable Duration timeout,
-        @Nullable RetryPolicy retryPolicy,
+        @Nullable RetryDelay retryDelay,
         boolean transactional,
         boolean direct,
         Set<Class<? extends Throwable>> noRetryFor,
@@ -107,17 +107,17 @@ public record TaskOptions(
 
     /** Returns a copy of these options with the given maximum number of attempts. */
     public TaskOptions withMaxAttempts(@Nullable Integer maxAttempts) {
-        return new TaskOptions(maxAttempts, timeout, retryPolicy, transactional, direct, noRetryFor, retryFor);
+        return new TaskOptions(maxAttempts, timeout, retryDelay, transactional, direct, noRetryFor, retryFor);
     }
 
     /** Returns a copy of these options with the given timeout. */
     public TaskOptions withTimeout(@Nullable Duration timeout) {
-        return new TaskOptions(maxAttempts, timeout, retryPolicy, transactional, direct, noRetryFor, retryFor);
+        return new TaskOptions(maxAttempts, timeout, retryDelay, transactional, direct, noRetryFor, retryFor);
     }
 
-    /** Returns a copy of these options with the given retry policy. */
-    public TaskOptions withRetryPolicy(@Nullable RetryPolicy retryPolicy) {
-        return new TaskOptions(maxAttempts, timeout, retryPolicy, transactional, direct, noRetryFor, retryFor);
+    /** Returns a copy of these options with the given retry delay. */
+    public TaskOptions withRetryDelay(@Nullable RetryDelay retryDelay) {
+        return new TaskOptions(maxAttempts, timeout, retryDelay, transactional, direct, noRetryFor, retryFor);
     }
 
     /**
@@ -125,7 +125,7 @@ public record TaskOptions(
      * job.
      */
     public TaskOptions withTransactional(boolean transactional) {
-        return new TaskOptions(maxAttempts, timeout, retryPolicy, transactional, direct, noRetryFor, retryFor);
+        return new TaskOptions(maxAttempts, timeout, retryDelay, transactional, direct, noRetryFor, retryFor);
     }
 
     /**
@@ -133,7 +133,7 @@ public record TaskOptions(
      * {@link JobHandler#direct}.
      */
     public TaskOptions withDirect(boolean direct) {
-        return new TaskOptions(maxAttempts, timeout, retryPolicy, transactional, direct, noRetryFor, retryFor);
+        return new TaskOptions(maxAttempts, timeout, retryDelay, transactional, direct, noRetryFor, retryFor);
     }
 
     /** Returns a copy of these options with these types of exceptions after which a job fails permanently. */
@@ -141,7 +141,7 @@ public record TaskOptions(
         return new TaskOptions(
                 maxAttempts,
                 timeout,
-                retryPolicy,
+                retryDelay,
                 transactional,
                 direct,
                 Arguments.requireElements("noRetryFor", noRetryFor),
@@ -153,7 +153,7 @@ public record TaskOptions(
         return new TaskOptions(
                 maxAttempts,
                 timeout,
-                retryPolicy,
+                retryDelay,
                 transactional,
                 direct,
                 noRetryFor,

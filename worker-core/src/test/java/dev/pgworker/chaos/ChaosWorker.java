@@ -27,7 +27,7 @@ import dev.pgworker.job.Task;
 import dev.pgworker.recovery.RecoverySettings;
 import dev.pgworker.task.JobContext;
 import dev.pgworker.task.JobControlException;
-import dev.pgworker.task.RetryPolicy;
+import dev.pgworker.task.RetryDelay;
 import dev.pgworker.task.TaskOptions;
 import dev.pgworker.task.TaskRegistration;
 import dev.pgworker.testing.TestSchema;
@@ -93,7 +93,7 @@ final class ChaosWorker {
     }
 
     private Worker worker() {
-        TaskOptions options = TaskOptions.DEFAULT.withRetryPolicy(RetryPolicy.fixed(RETRY));
+        TaskOptions options = TaskOptions.DEFAULT.withRetryDelay(RetryDelay.fixed(RETRY));
         return Worker.builder(pool)
                 .listenDataSource(listenPool)
                 .transactionManager(new JdbcTransactionManager(pool))

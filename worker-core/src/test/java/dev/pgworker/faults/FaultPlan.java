@@ -33,7 +33,7 @@ final class FaultPlan {
         ROWS(0.03),
         /** Handing work to the handler executor. */
         EXECUTOR(1),
-        /** Handlers, interceptors and retry policies. */
+        /** Handlers, interceptors and retry delays. */
         HANDLER(1.5),
         /** Listeners and the supplier of forbidden flags. */
         CALLBACK(0.5),

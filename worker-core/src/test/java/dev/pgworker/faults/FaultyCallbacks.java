@@ -193,8 +193,8 @@ final class FaultyCallbacks {
     }
 
     private TaskOptions zeroDelay(TaskOptions options) {
-        return options.withRetryPolicy((job, error) -> {
-            Fault fault = plan.next(Area.HANDLER, "retry policy", Kind.FAILURE, Kind.ERROR, Kind.DELAY, Kind.HOSTILE);
+        return options.withRetryDelay((job, error) -> {
+            Fault fault = plan.next(Area.HANDLER, "retry delay", Kind.FAILURE, Kind.ERROR, Kind.DELAY, Kind.HOSTILE);
             if (fault != null && fault.is(Kind.HOSTILE)) {
                 return switch (fault.random().nextInt(6)) {
                     case 0 -> null;

@@ -33,7 +33,7 @@ import dev.pgworker.job.Task;
 import dev.pgworker.task.JobControlException;
 import dev.pgworker.task.JobHandler;
 import dev.pgworker.task.JobHandlerMethods;
-import dev.pgworker.task.RetryPolicy;
+import dev.pgworker.task.RetryDelay;
 import dev.pgworker.task.TaskHandler;
 import dev.pgworker.task.TaskOptions;
 import dev.pgworker.task.TaskRegistration;
@@ -53,7 +53,7 @@ class HistoryTest {
     private static final HistorySettings ON =
             HistorySettings.builder().enabled(true).build();
 
-    private static final RetryPolicy AT_ONCE = (job, error) -> Duration.ZERO;
+    private static final RetryDelay AT_ONCE = (job, error) -> Duration.ZERO;
 
     @RegisterExtension
     final TestSchema db = new TestSchema();
@@ -179,7 +179,7 @@ class HistoryTest {
 
     @Test
     void eachAttemptIsKeptWithItsError() {
-        start(TaskOptions.DEFAULT.withRetryPolicy(AT_ONCE), (payload, context) -> {
+        start(TaskOptions.DEFAULT.withRetryDelay(AT_ONCE), (payload, context) -> {
             throw new IllegalStateException("no " + context.attempt() + "x".repeat(10_000));
         });
         Job job =
@@ -201,7 +201,7 @@ class HistoryTest {
 
     @Test
     void sameErrorsInARowAreSeveralEntries() {
-        start(TaskOptions.DEFAULT.withRetryPolicy(AT_ONCE), (payload, context) -> {
+        start(TaskOptions.DEFAULT.withRetryDelay(AT_ONCE), (payload, context) -> {
             throw new SameError();
         });
         Job job =
@@ -565,7 +565,7 @@ class HistoryTest {
             }
         };
         for (boolean direct : List.of(false, true, false)) {
-            start(TaskOptions.DEFAULT.withRetryPolicy(AT_ONCE).withDirect(direct), handler);
+            start(TaskOptions.DEFAULT.withRetryDelay(AT_ONCE).withDirect(direct), handler);
         }
         int jobs = 4_000;
         for (int from = 0; from < jobs; from += 500) {

@@ -20,7 +20,7 @@ import org.springframework.core.env.Environment;
 import dev.pgworker.autoconfigure.WorkerProperties.TaskDefaults;
 import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.job.JobSpec;
-import dev.pgworker.task.RetryPolicy;
+import dev.pgworker.task.RetryDelay;
 import dev.pgworker.task.TaskOptions;
 import dev.pgworker.task.TaskRegistration;
 
@@ -82,10 +82,10 @@ final class DefaultsOfTasks {
                 name + "timeout",
                 given.timeout(),
                 "It must be positive.");
-        return TaskOptions.DEFAULT.withTimeout(given.timeout()).withRetryPolicy(policy(name, given.backOff()));
+        return TaskOptions.DEFAULT.withTimeout(given.timeout()).withRetryDelay(policy(name, given.backOff()));
     }
 
-    private static @Nullable RetryPolicy policy(String name, TaskDefaults.@Nullable BackOff given) {
+    private static @Nullable RetryDelay policy(String name, TaskDefaults.@Nullable BackOff given) {
         if (given == null) {
             return null;
         }
@@ -98,7 +98,7 @@ final class DefaultsOfTasks {
                 backOff + "max-delay",
                 given.maxDelay(),
                 "It must not be shorter than " + backOff + "delay, " + given.delay() + ".");
-        return RetryPolicy.exponential(given.delay(), given.multiplier(), given.maxDelay());
+        return RetryDelay.exponential(given.delay(), given.multiplier(), given.maxDelay());
     }
 
     private static void requireDelay(String property, Duration value) {
@@ -140,7 +140,7 @@ final class DefaultsOfTasks {
         }
         TaskOptions own = handler.options();
         return handler.with(own.withTimeout(own.timeout() == null ? defaults.timeout() : own.timeout())
-                .withRetryPolicy(own.retryPolicy() == null ? defaults.retryPolicy() : own.retryPolicy()));
+                .withRetryDelay(own.retryDelay() == null ? defaults.retryDelay() : own.retryDelay()));
     }
 
     /** Says which names are those of no task that the application knows: they may be misspelt. */

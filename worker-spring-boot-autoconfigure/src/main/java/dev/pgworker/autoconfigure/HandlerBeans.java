@@ -27,7 +27,7 @@ import dev.pgworker.task.DeclaredTask;
 import dev.pgworker.task.HandlerDefinitionException;
 import dev.pgworker.task.JobHandler;
 import dev.pgworker.task.JobHandlerMethods;
-import dev.pgworker.task.RetryPolicy;
+import dev.pgworker.task.RetryDelay;
 import dev.pgworker.task.TaskRegistration;
 
 /**
@@ -126,7 +126,7 @@ final class HandlerBeans {
                 return List.of();
             }
             List<TaskRegistration> handlers =
-                    JobHandlerMethods.find(type, () -> beanFactory.getBean(name), this::retryPolicy);
+                    JobHandlerMethods.find(type, () -> beanFactory.getBean(name), this::retryDelay);
             if (!handlers.isEmpty() && isCreated(name)) {
                 JobHandlerMethods.requireCallable(beanFactory.getBean(name));
             }
@@ -167,8 +167,8 @@ final class HandlerBeans {
         }
     }
 
-    private RetryPolicy retryPolicy(Class<? extends RetryPolicy> type) {
-        RetryPolicy bean = beanFactory.getBeanProvider(type).getIfUnique();
+    private RetryDelay retryDelay(Class<? extends RetryDelay> type) {
+        RetryDelay bean = beanFactory.getBeanProvider(type).getIfUnique();
         return bean == null ? BeanUtils.instantiateClass(type) : bean;
     }
 

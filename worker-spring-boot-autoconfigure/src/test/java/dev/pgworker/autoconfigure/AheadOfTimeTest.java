@@ -38,7 +38,7 @@ import dev.pgworker.job.JobScheduler;
 import dev.pgworker.schedule.Overlap;
 import dev.pgworker.schedule.Schedule;
 import dev.pgworker.task.JobHandler;
-import dev.pgworker.task.RetryPolicy;
+import dev.pgworker.task.RetryDelay;
 import dev.pgworker.testsupport.TestPostgres;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -57,7 +57,7 @@ class AheadOfTimeTest {
 
     public record Customer(String name) {}
 
-    static class Patient implements RetryPolicy {
+    static class Patient implements RetryDelay {
 
         @Override
         public Duration delay(Job job, Throwable error) {
@@ -67,7 +67,7 @@ class AheadOfTimeTest {
 
     static class Handlers {
 
-        @JobHandler(value = "ship", retryPolicy = Patient.class)
+        @JobHandler(value = "ship", retryDelay = Patient.class)
         void ship(Order order) {
             runs.add("shipped to " + order.customer().name());
         }

@@ -53,7 +53,7 @@ import dev.pgworker.task.ForbiddenFlags;
 import dev.pgworker.task.JobContext;
 import dev.pgworker.task.JobControlException;
 import dev.pgworker.task.JobHandler;
-import dev.pgworker.task.RetryPolicy;
+import dev.pgworker.task.RetryDelay;
 import dev.pgworker.task.TaskOptions;
 import dev.pgworker.task.TaskRegistration;
 
@@ -100,7 +100,7 @@ class DocumentedSnippets {
                     .with(TaskOptions.DEFAULT
                             .withMaxAttempts(5)
                             .withTimeout(Duration.ofMinutes(2))
-                            .withRetryPolicy(RetryPolicy.exponential(Duration.ofSeconds(1), 2, Duration.ofMinutes(5))));
+                            .withRetryDelay(RetryDelay.exponential(Duration.ofSeconds(1), 2, Duration.ofMinutes(5))));
         }
     }
 
@@ -207,10 +207,10 @@ class DocumentedSnippets {
 
         record Export(String table) {}
 
-        @JobHandler(value = "report", maxAttempts = 5, timeout = "2m", retryPolicy = EveryMinute.class)
+        @JobHandler(value = "report", maxAttempts = 5, timeout = "2m", retryDelay = EveryMinute.class)
         void report(Reminder reminder) {}
 
-        static class EveryMinute implements RetryPolicy {
+        static class EveryMinute implements RetryDelay {
 
             @Override
             public Duration delay(Job job, Throwable error) {

@@ -25,7 +25,7 @@ import dev.pgworker.job.JobSpec;
 import dev.pgworker.task.BatchResult;
 import dev.pgworker.task.ForbiddenFlags;
 import dev.pgworker.task.JobHandler;
-import dev.pgworker.task.RetryPolicy;
+import dev.pgworker.task.RetryDelay;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -50,7 +50,7 @@ class HandlerOptionsTest {
             this.jdbc = jdbc;
         }
 
-        @JobHandler(value = "effect", transactional = true, retryPolicy = AtOnce.class)
+        @JobHandler(value = "effect", transactional = true, retryDelay = AtOnce.class)
         void effect(int number) {
             assertThat(TransactionSynchronizationManager.isActualTransactionActive())
                     .isTrue();
@@ -62,7 +62,7 @@ class HandlerOptionsTest {
         }
     }
 
-    static class AtOnce implements RetryPolicy {
+    static class AtOnce implements RetryDelay {
         @Override
         public Duration delay(Job job, Throwable error) {
             return Duration.ZERO;
@@ -97,7 +97,7 @@ class HandlerOptionsTest {
             this.entities = entities;
         }
 
-        @JobHandler(value = "effect", transactional = true, retryPolicy = AtOnce.class)
+        @JobHandler(value = "effect", transactional = true, retryDelay = AtOnce.class)
         void effect(int number) {
             TransactionsTest.Note note = new TransactionsTest.Note();
             note.id = number;
@@ -132,13 +132,13 @@ class HandlerOptionsTest {
 
     static class Failing {
 
-        @JobHandler(value = "failing", retryPolicy = Configured.class)
+        @JobHandler(value = "failing", retryDelay = Configured.class)
         void fail() {
             throw new IllegalStateException("on purpose");
         }
     }
 
-    static class Configured implements RetryPolicy {
+    static class Configured implements RetryDelay {
 
         private final Duration delay;
 
@@ -153,7 +153,7 @@ class HandlerOptionsTest {
     }
 
     @Test
-    void aRetryPolicyMayBeABean() {
+    void aRetryDelayMayBeABean() {
         runner().withBean(Failing.class)
                 .withBean(Configured.class, () -> new Configured(Duration.ofSeconds(55)))
                 .run(context -> {
@@ -168,14 +168,14 @@ class HandlerOptionsTest {
     }
 
     @Test
-    void aRetryPolicyThatCannotBeMadeStopsTheStart() {
+    void aRetryDelayThatCannotBeMadeStopsTheStart() {
         runner().withBean(Failing.class)
                 .run(context -> assertThat(context)
                         .hasFailed()
                         .getFailure()
                         .rootCause()
                         .hasMessageContaining("Failing.fail()")
-                        .hasMessageContaining("retryPolicy"));
+                        .hasMessageContaining("retryDelay"));
     }
 
     static class Batches {

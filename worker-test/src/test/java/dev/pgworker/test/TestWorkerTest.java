@@ -38,7 +38,7 @@ import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.task.BatchResult;
 import dev.pgworker.task.JobControlException;
 import dev.pgworker.task.PayloadCodec;
-import dev.pgworker.task.RetryPolicy;
+import dev.pgworker.task.RetryDelay;
 import dev.pgworker.task.TaskOptions;
 import dev.pgworker.task.TaskRegistration;
 
@@ -97,7 +97,7 @@ class TestWorkerTest {
                 .tasks(List.of(TaskRegistration.of(FAIL, (message, context) -> {
                             throw new IllegalStateException(message);
                         })
-                        .with(TaskOptions.DEFAULT.withRetryPolicy(RetryPolicy.fixed(Duration.ofMinutes(10))))))
+                        .with(TaskOptions.DEFAULT.withRetryDelay(RetryDelay.fixed(Duration.ofMinutes(10))))))
                 .task(SNOOZE, (seconds, context) -> {
                     throw JobControlException.snoozeFor(Duration.ofSeconds(seconds));
                 })

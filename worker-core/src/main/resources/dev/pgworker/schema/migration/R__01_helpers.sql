@@ -3,11 +3,13 @@
 -- Called by the functions of the other files only, with the rights of whoever calls those. Each looks at a bounded number of rows.
 
 create or replace function "${schema}".pgworker_backoff(attempts int) returns interval
-language sql immutable as $$
+language sql volatile as $$
   select pg_catalog.exp(greatest(0, least(attempts, 10))::pg_catalog.float8) operator(pg_catalog.*) '1 second'::pg_catalog.interval
+    operator(pg_catalog.*) (0.9 operator(pg_catalog.+) (pg_catalog.random() operator(pg_catalog.*) 0.2))
 $$;
 comment on function "${schema}".pgworker_backoff(int) is
-  'Delay after the given number of failed attempts: e to the power of that number, in seconds, at most about six hours.';
+  'Delay after the given number of failed attempts: e to the power of that number, in seconds, at most about six hours, up to 10 % more or '
+  'less at random.';
 revoke execute on function "${schema}".pgworker_backoff(int) from public;
 
 create or replace function "${schema}".pgworker_wake(

@@ -6,7 +6,7 @@ import dev.pgworker.job.Task
 import dev.pgworker.task.BatchResult
 import dev.pgworker.task.JobContext
 import dev.pgworker.task.JobHandler
-import dev.pgworker.task.RetryPolicy
+import dev.pgworker.task.RetryDelay
 import dev.pgworker.task.TaskOptions
 import dev.pgworker.task.TaskRegistration
 import org.slf4j.LoggerFactory
@@ -63,5 +63,5 @@ class Functions {
     @Bean
     fun goodbye(): TaskRegistration =
         TaskRegistration.of(Tasks.GOODBYE) { greeting, _ -> log.info("Goodbye, {}", greeting.name) }
-            .with(TaskOptions.DEFAULT.withRetryPolicy(RetryPolicy.fixed(Duration.ofMinutes(1))))
+            .with(TaskOptions.DEFAULT.withRetryDelay(RetryDelay.fixed(Duration.ofMinutes(1))))
 }

@@ -90,8 +90,8 @@ final class OutcomeReporter {
         // An answer that was lost told what this would have told again.
         boolean permanently = written == WriteResult.FAILED
                 || (written != WriteResult.RETRIED && (failure.permanently() || job.attempts() >= job.maxAttempts()));
-        String text =
-                failure.permanently() ? job.withMaxAttempts(job.attempts()).toString() : job.toString();
+        Integer most = failure.permanently() ? Integer.valueOf(job.attempts()) : failure.maxAttempts();
+        String text = (most == null || most > job.maxAttempts() ? job : job.withMaxAttempts(most)).toString();
         named(ended, () -> {
             if (permanently) {
                 log.error("{} failed permanently", text, error);

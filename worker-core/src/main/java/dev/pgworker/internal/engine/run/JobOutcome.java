@@ -28,16 +28,18 @@ public sealed interface JobOutcome {
      * @param permanently whether the job must not run again although it has attempts left
      * @param when when it is retried; null for the usual back-off
      * @param rest the payload of the retry if it differs: the items of a batch that failed
+     * @param maxAttempts the maximum of the handler; null for that of the job
      */
     record Failure(
             Throwable error,
             boolean permanently,
             @Nullable RetryTime when,
-            @Nullable String rest) implements JobOutcome {
+            @Nullable String rest,
+            @Nullable Integer maxAttempts) implements JobOutcome {
 
         /** A failure that is retried as usual. */
         static Failure of(Throwable error) {
-            return new Failure(error, false, null, null);
+            return new Failure(error, false, null, null, null);
         }
     }
 

@@ -19,7 +19,7 @@ import dev.pgworker.task.BatchResult;
 import dev.pgworker.task.JobControlException;
 import dev.pgworker.task.JobInterceptor;
 import dev.pgworker.task.JobTimeoutException;
-import dev.pgworker.task.RetryPolicy;
+import dev.pgworker.task.RetryDelay;
 import dev.pgworker.task.TaskOptions;
 import dev.pgworker.task.TaskRegistration;
 
@@ -232,40 +232,51 @@ final class JobPipeline {
                     : new RetryTime(control.delay(), control.runAt());
             switch (control.decision()) {
                 case FAIL -> {
-                    return new JobOutcome.Failure(e, true, null, rest);
+                    return new JobOutcome.Failure(e, true, null, rest, null);
                 }
                 case SNOOZE -> {
                     return new JobOutcome.Snoozed(Objects.requireNonNull(when));
                 }
                 case RETRY -> {
-                    return new JobOutcome.Failure(e, isLast(job, options), when, rest);
+                    return new JobOutcome.Failure(e, isLast(job, options), when, rest, options.maxAttempts());
                 }
             }
         }
-        boolean last = isLast(job, options) || (error == e ? hopeless : !options.retries(error));
-        return new JobOutcome.Failure(error, last, retryDelay(job, options, error), rest);
+        return failure(job, options, error, isLast(job, options) || (error == e ? hopeless : !options.retries(error)), rest);
     }
 
     /** Returns the outcome of an attempt that failed with this exception, which its handler has not thrown. */
     static JobOutcome judge(Job job, TaskOptions options, Throwable error) {
-        return new JobOutcome.Failure(
-                error, isLast(job, options) || !options.retries(error), retryDelay(job, options, error), null);
+        return failure(job, options, error, isLast(job, options) || !options.retries(error), null);
+    }
+
+    private static JobOutcome failure(
+            Job job, TaskOptions options, Throwable error, boolean last, @Nullable String rest) {
+        Duration delay = last ? null : retryDelay(job, options, error);
+        return RetryDelay.NEVER.equals(delay)
+                ? new JobOutcome.Failure(error, true, null, rest, null)
+                : new JobOutcome.Failure(
+                        error, last, delay == null ? null : RetryTime.in(delay), rest, options.maxAttempts());
     }
 
     private static boolean isLast(Job job, TaskOptions options) {
         return options.maxAttempts() != null && job.attempts() >= options.maxAttempts();
     }
 
-    private static @Nullable RetryTime retryDelay(Job job, TaskOptions options, Throwable error) {
-        RetryPolicy policy = options.retryPolicy();
-        if (policy == null) {
+    /** Returns null for the usual delay. */
+    private static @Nullable Duration retryDelay(Job job, TaskOptions options, Throwable error) {
+        RetryDelay delays = options.retryDelay();
+        if (delays == null) {
             return null;
         }
         try {
-            Duration delay = policy.delay(job, error);
-            return RetryTime.in(delay.isNegative() ? Duration.ZERO : delay);
+            Duration delay = delays.delay(job, error);
+            if (!delay.equals(RetryDelay.NEVER)) {
+                RetryTime.in(delay = delay.isNegative() ? Duration.ZERO : delay);
+            }
+            return delay;
         } catch (Throwable e) {
-            log.error("The retry policy of task {} failed; the usual back-off is used", job.taskIdentifier(), e);
+            log.error("The retry delay of task {} failed; the usual delay is used", job.taskIdentifier(), e);
             return null;
         }
     }
