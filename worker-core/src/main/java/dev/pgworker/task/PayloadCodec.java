@@ -45,13 +45,24 @@ public final class PayloadCodec {
             .build());
 
     private final JsonMapper mapper;
+    private final @Nullable PayloadValidator validator;
     // Both are bounded by the number of payload types in the application.
     private final ConcurrentMap<Type, PayloadReader> readers = new ConcurrentHashMap<>();
     private final ConcurrentMap<Type, ObjectWriter> writers = new ConcurrentHashMap<>();
 
     /** Creates a codec that uses the given mapper without changing its configuration. */
     public PayloadCodec(JsonMapper mapper) {
+        this(mapper, null);
+    }
+
+    /**
+     * Creates a codec that uses the given mapper without changing its configuration.
+     *
+     * @param validator checks each payload that is written or read; null for none
+     */
+    public PayloadCodec(JsonMapper mapper, @Nullable PayloadValidator validator) {
         this.mapper = Arguments.requireNonNull("mapper", mapper);
+        this.validator = validator;
     }
 
     /**
@@ -59,7 +70,7 @@ public final class PayloadCodec {
      *
      * @param argumentName the name of the payload in messages
      * @param payload the payload, or null for the empty object
-     * @throws IllegalArgumentException if the payload cannot be serialized (the message names the argument and the path
+     * @throws IllegalArgumentException if the payload is invalid or cannot be serialized (the message names the argument and the path
      *     of the offending field), if it contains a lone surrogate, which would be stored as another character, or if
      *     it is a {@link JobSpec}, which is not intended as a payload
      */
@@ -83,6 +94,14 @@ public final class PayloadCodec {
         if (payload instanceof JobSpec || payload instanceof JobSpec.Builder) {
             throw new IllegalArgumentException(argumentName + " must not be a JobSpec: pass the JobSpec as the third"
                     + " argument, after the payload (null for none)");
+        }
+        if (validator != null) {
+            try {
+                validator.validate(payload);
+            } catch (IllegalArgumentException e) {
+                throw new IllegalArgumentException(
+                        argumentName + " of " + payload.getClass().getName() + " is invalid: " + e.getMessage(), e);
+            }
         }
         String json;
         try {
@@ -186,7 +205,7 @@ public final class PayloadCodec {
      *
      * @param type a class or generic type without type variables
      * @return the value; null only if the type is {@link Void}
-     * @throws PayloadException if the payload does not fit the type. A payload that is null fits only {@code JsonNode},
+     * @throws PayloadException if the payload is invalid or does not fit the type. A payload that is null fits only {@code JsonNode},
      *     {@code Void}, and types for which Jackson has a value for null, such as {@code Optional}; for maps, records
      *     and other classes with properties it is read as the empty object, which other workers store as null
      */
@@ -205,6 +224,17 @@ public final class PayloadCodec {
         }
         if (value == null && !reader.mayBeNull()) {
             throw unreadable(job, type, "$", "the payload is null", null);
+        }
+        if (validator != null && value != null) {
+            try {
+                validator.validate(value);
+            } catch (IllegalArgumentException e) {
+                throw new PayloadException(
+                        "The payload of job " + job.id() + " (task \"" + job.taskIdentifier() + "\"), read as "
+                                + type.getTypeName() + ", is invalid: " + e.getMessage(),
+                        e,
+                        true);
+            }
         }
         return value;
     }

@@ -69,6 +69,9 @@ public record TaskOptions(
      * {@link #transactional} handler before or after it.
      */
     public boolean retries(Throwable error) {
+        if (error instanceof PayloadException payload && payload.isInvalid()) {
+            return false;
+        }
         if (noRetryFor.isEmpty() && retryFor.isEmpty()) {
             return true;
         }

@@ -3,16 +3,21 @@ package dev.pgworker.autoconfigure;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
+import jakarta.validation.Validator;
 import org.springframework.beans.factory.BeanFactory;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnBooleanProperty;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
 import org.springframework.boot.sql.init.dependency.DatabaseInitializationDependencyConfigurer;
 import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Conditional;
+import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Import;
 import org.springframework.core.env.Environment;
 import tools.jackson.databind.json.JsonMapper;
@@ -26,6 +31,7 @@ import dev.pgworker.schedule.JobSchedules;
 import dev.pgworker.schema.SchemaMigrator;
 import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.task.PayloadCodec;
+import dev.pgworker.task.PayloadValidator;
 
 import static dev.pgworker.autoconfigure.WorkerInstances.DEFAULT;
 
@@ -39,7 +45,8 @@ import static dev.pgworker.autoconfigure.WorkerInstances.DEFAULT;
 @AutoConfiguration(
         afterName = {
             "org.springframework.boot.jdbc.autoconfigure.DataSourceAutoConfiguration",
-            "org.springframework.boot.jackson.autoconfigure.JacksonAutoConfiguration"
+            "org.springframework.boot.jackson.autoconfigure.JacksonAutoConfiguration",
+            "org.springframework.boot.validation.autoconfigure.ValidationAutoConfiguration"
         })
 @Conditional(OnDataSourceCondition.class)
 @EnableConfigurationProperties(WorkerProperties.class)
@@ -73,8 +80,22 @@ public final class JobSchedulerAutoConfiguration {
 
     @Bean
     @ConditionalOnMissingBean
-    PayloadCodec workerPayloadCodec(ObjectProvider<JsonMapper> mapper) {
-        return new PayloadCodec(mapper.getIfAvailable(JsonMapper::new));
+    PayloadCodec workerPayloadCodec(ObjectProvider<JsonMapper> mapper, ObjectProvider<PayloadValidator> validator) {
+        return new PayloadCodec(mapper.getIfAvailable(JsonMapper::new), validator.getIfAvailable());
+    }
+
+    /** Where the application has Bean Validation. */
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnClass(Validator.class)
+    @ConditionalOnBooleanProperty(name = "worker.validate-payloads", matchIfMissing = true)
+    static class Validation {
+
+        @Bean
+        @ConditionalOnMissingBean
+        @ConditionalOnBean(Validator.class)
+        PayloadValidator workerPayloadValidator(Validator validator) {
+            return new BeanPayloadValidator(validator);
+        }
     }
 
     @Bean

@@ -1,0 +1,52 @@
+package dev.pgworker.autoconfigure;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.TreeSet;
+
+import jakarta.validation.ConstraintViolation;
+import jakarta.validation.Validator;
+
+import dev.pgworker.task.PayloadValidator;
+
+/** Checks payloads, and the items of lists, by the constraints of their classes. Messages tell paths and rules, and no values. */
+final class BeanPayloadValidator implements PayloadValidator {
+
+    private static final int MOST_TOLD = 20;
+
+    private final Validator validator;
+
+    BeanPayloadValidator(Validator validator) {
+        this.validator = validator;
+    }
+
+    @Override
+    public void validate(Object payload) {
+        TreeSet<String> problems = new TreeSet<>();
+        if (payload instanceof List<?> items) {
+            int place = 0;
+            for (Object item : items) {
+                if (item != null) {
+                    check(item, "[" + place + "].", problems);
+                }
+                place++;
+            }
+        } else {
+            check(payload, "", problems);
+        }
+        if (!problems.isEmpty()) {
+            List<String> told = new ArrayList<>(problems.stream().limit(MOST_TOLD).toList());
+            if (problems.size() > MOST_TOLD) {
+                told.add((problems.size() - MOST_TOLD) + " more");
+            }
+            throw new IllegalArgumentException(String.join("; ", told));
+        }
+    }
+
+    private void check(Object value, String prefix, TreeSet<String> problems) {
+        for (ConstraintViolation<Object> violation : validator.validate(value)) {
+            String path = prefix + violation.getPropertyPath();
+            problems.add((path.isEmpty() ? "it" : path) + " " + violation.getMessage());
+        }
+    }
+}
