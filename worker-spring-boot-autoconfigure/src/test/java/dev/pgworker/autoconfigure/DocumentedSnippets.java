@@ -108,7 +108,7 @@ class DocumentedSnippets {
 
         @Bean
         MeterFilter withoutObservationsOfJobs() {
-            return MeterFilter.denyNameStartsWith("worker.job.run");
+            return MeterFilter.denyNameStartsWith("worker.job.process");
         }
     }
 

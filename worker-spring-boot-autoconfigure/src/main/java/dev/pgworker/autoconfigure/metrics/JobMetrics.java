@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentMap;
 
 import io.micrometer.core.instrument.Counter;
 import io.micrometer.core.instrument.MeterRegistry;
@@ -43,7 +44,7 @@ final class JobMetrics {
     private record TaskMeters(
             Timer waiting,
             Timer success,
-            Timer failure,
+            ConcurrentMap<String, Timer> failures,
             Timer other,
             Counter retried,
             Counter failed,
@@ -64,9 +65,9 @@ final class JobMetrics {
                         .tag(WorkerMetrics.WORKER, worker)
                         .tag("task", task)
                         .register(registry),
-                execution(task, "success"),
-                execution(task, "failure"),
-                execution(task, OTHER),
+                execution(task, "success", "none"),
+                new ConcurrentHashMap<>(),
+                execution(task, OTHER, "none"),
                 counter("worker.jobs.retried", "Attempts that failed and are followed by another one", task),
                 counter("worker.jobs.failed", "Jobs that failed permanently", task),
                 counter("worker.jobs.lost", "Outcomes not written because the worker no longer held the job", task),
@@ -78,13 +79,19 @@ final class JobMetrics {
                 counter("worker.jobs.recovered", "Jobs recovered from dead workers by this worker", task));
     }
 
-    private Timer execution(String task, String outcome) {
+    private Timer execution(String task, String outcome, String error) {
         return Timer.builder("worker.job.execution")
                 .description("Duration of attempts")
                 .tag(WorkerMetrics.WORKER, worker)
                 .tag("task", task)
                 .tag("outcome", outcome)
+                .tag("error", error)
                 .register(registry);
+    }
+
+    /** As Spring names errors in its own meters. An anonymous class has no simple name. */
+    private static String name(Class<?> error) {
+        return error.getSimpleName().isEmpty() ? error.getName() : error.getSimpleName();
     }
 
     private Counter counter(String name, String description, String task) {
@@ -150,7 +157,11 @@ final class JobMetrics {
         } else if (event instanceof WorkerEvent.JobSucceeded succeeded) {
             meters.success.record(succeeded.took());
         } else if (event instanceof WorkerEvent.JobErrored errored) {
-            meters.failure.record(errored.took());
+            meters.failures
+                    .computeIfAbsent(
+                            name(errored.error().getClass()),
+                            error -> execution(errored.job().taskIdentifier(), "failure", error))
+                    .record(errored.took());
         } else if (event instanceof WorkerEvent.JobEnded ended) {
             meters.other.record(ended.took());
         } else if (event instanceof WorkerEvent.JobFailed failed) {

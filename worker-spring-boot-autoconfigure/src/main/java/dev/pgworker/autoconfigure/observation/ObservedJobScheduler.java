@@ -1,15 +1,12 @@
 package dev.pgworker.autoconfigure.observation;
 
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Objects;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
 
 import io.micrometer.observation.Observation;
 import io.micrometer.observation.ObservationRegistry;
-import io.micrometer.observation.transport.SenderContext;
 import org.jspecify.annotations.Nullable;
 
 import dev.pgworker.job.Job;
@@ -21,17 +18,29 @@ import dev.pgworker.job.Task;
 /** Observes each call that adds jobs as the sending of a message. */
 final class ObservedJobScheduler implements JobScheduler {
 
+    private static final JobPublishConvention DEFAULT = new JobPublishConvention() {};
+
     private final JobScheduler scheduler;
     private final Supplier<ObservationRegistry> registry;
+    private final Supplier<@Nullable JobPublishConvention> convention;
 
-    ObservedJobScheduler(JobScheduler scheduler, Supplier<ObservationRegistry> registry) {
+    /**
+     * Creates a decorator.
+     *
+     * @param convention supplies that of the application, or null for the default
+     */
+    ObservedJobScheduler(
+            JobScheduler scheduler,
+            Supplier<ObservationRegistry> registry,
+            Supplier<@Nullable JobPublishConvention> convention) {
         this.scheduler = scheduler;
         this.registry = registry;
+        this.convention = convention;
     }
 
     @Override
     public Job addJob(String identifier, @Nullable Object payload, JobSpec spec) {
-        return observe("add " + identifier, identifier, () -> scheduler.addJob(identifier, payload, spec));
+        return observe(identifier, () -> scheduler.addJob(identifier, payload, spec));
     }
 
     @Override
@@ -39,32 +48,22 @@ final class ObservedJobScheduler implements JobScheduler {
         if (task == null) {
             return scheduler.addJob(task, payload, spec); // which says what is wrong
         }
-        return observe("add " + task.identifier(), task.identifier(), () -> scheduler.addJob(task, payload, spec));
+        return observe(task.identifier(), () -> scheduler.addJob(task, payload, spec));
     }
 
     @Override
     public List<Job> addJobs(List<JobRequest> requests) {
-        return observe("add jobs", null, () -> scheduler.addJobs(requests));
+        return observe(null, () -> scheduler.addJobs(requests));
     }
 
     @Override
     public long addJobs(Stream<JobRequest> requests) {
-        return observe("add jobs", null, () -> scheduler.addJobs(requests));
+        return observe(null, () -> scheduler.addJobs(requests));
     }
 
-    /** The trace travels in payloads, into which {@link TracePropagation} writes it, and not in the map of this context. */
-    private <T> T observe(String name, @Nullable String task, Supplier<T> call) {
-        SenderContext<Map<String, String>> context = new SenderContext<>((map, key, value) -> {
-            if (map != null) {
-                map.put(key, value);
-            }
-        });
-        context.setCarrier(new HashMap<>());
-        Observation observation = Observation.createNotStarted("worker.job.add", () -> context, registry.get())
-                .contextualName(name);
-        if (task != null) {
-            observation.highCardinalityKeyValue("task", task);
-        }
-        return Objects.requireNonNull(observation.observe(call));
+    private <T> T observe(@Nullable String task, Supplier<T> call) {
+        return Objects.requireNonNull(Observation.createNotStarted(
+                        convention.get(), DEFAULT, () -> new JobPublishContext(task), registry.get())
+                .observe(call));
     }
 }

@@ -4,7 +4,6 @@ import java.util.Objects;
 
 import io.micrometer.observation.Observation;
 import io.micrometer.observation.ObservationRegistry;
-import io.micrometer.observation.transport.ReceiverContext;
 import org.jspecify.annotations.Nullable;
 
 import dev.pgworker.job.Job;
@@ -16,16 +15,21 @@ import dev.pgworker.task.JobInterceptor;
 /** Observes each run of a job as the receipt of a message, within the trace that its payload carries. */
 final class ObservedRuns implements JobInterceptor {
 
+    private static final JobProcessConvention DEFAULT = new JobProcessConvention() {};
+
     private final ObservationRegistry registry;
+    private final @Nullable JobProcessConvention convention;
     private final boolean propagate;
 
     /**
      * Creates an interceptor.
      *
+     * @param convention that of the application, or null for the default
      * @param propagate whether to look for traces in payloads
      */
-    ObservedRuns(ObservationRegistry registry, boolean propagate) {
+    ObservedRuns(ObservationRegistry registry, @Nullable JobProcessConvention convention, boolean propagate) {
         this.registry = registry;
+        this.convention = convention;
         this.propagate = propagate;
     }
 
@@ -57,15 +61,6 @@ final class ObservedRuns implements JobInterceptor {
     }
 
     private Observation observation(Job job, PayloadTrace trace) {
-        ReceiverContext<PayloadTrace> context = new ReceiverContext<>(PayloadTrace::header);
-        context.setCarrier(trace);
-        Observation observation = Observation.createNotStarted("worker.job.run", () -> context, registry)
-                .contextualName("run " + job.taskIdentifier())
-                .lowCardinalityKeyValue("task", job.taskIdentifier())
-                .highCardinalityKeyValue("job.id", Long.toString(job.id()))
-                .highCardinalityKeyValue("job.attempt", Integer.toString(job.attempts()));
-        return job.queueName() == null
-                ? observation
-                : observation.highCardinalityKeyValue("job.queue", job.queueName());
+        return Observation.createNotStarted(convention, DEFAULT, () -> new JobProcessContext(job, trace), registry);
     }
 }

@@ -45,10 +45,12 @@ public final class WorkerObservationAutoConfiguration {
 
     @Bean(defaultCandidate = false)
     @Qualifier("workerJobSchedulerDecorator") BiFunction<String, JobScheduler, JobScheduler> workerSchedulingObservations(
-            ObjectProvider<ObservationRegistry> registry, ObjectProvider<Tracer> tracer) {
+            ObjectProvider<ObservationRegistry> registry,
+            ObjectProvider<Tracer> tracer,
+            ObjectProvider<JobPublishConvention> convention) {
         Supplier<ObservationRegistry> whenNeeded =
                 SingletonSupplier.of(() -> registryIfTraced(registry.getObject(), tracer.getObject()));
-        return (worker, scheduler) -> new ObservedJobScheduler(scheduler, whenNeeded);
+        return (worker, scheduler) -> new ObservedJobScheduler(scheduler, whenNeeded, convention::getIfAvailable);
     }
 
     /** Outermost, so that other interceptors run within the span and see the payload without the trace. */
@@ -58,9 +60,12 @@ public final class WorkerObservationAutoConfiguration {
             ObservationRegistry registry,
             Tracer tracer,
             ObjectProvider<Propagator> propagators,
+            ObjectProvider<JobProcessConvention> convention,
             WorkerObservationProperties properties) {
         return new ObservedRuns(
-                registryIfTraced(registry, tracer), properties.propagate() && areTracesContinued(propagators));
+                registryIfTraced(registry, tracer),
+                convention.getIfAvailable(),
+                properties.propagate() && areTracesContinued(propagators));
     }
 
     /** Innermost, so that other interceptors see the payload as the caller gave it. */

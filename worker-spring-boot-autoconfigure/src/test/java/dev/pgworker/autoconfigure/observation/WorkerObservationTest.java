@@ -133,14 +133,14 @@ class WorkerObservationTest {
             events.await(JobCompleted.class);
 
             SpanData request = span("request");
-            SpanData add = span("add work");
-            SpanData run = span("run work");
+            SpanData add = span("publish work");
+            SpanData run = span("process work");
             assertThat(add.getParentSpanId()).isEqualTo(request.getSpanId());
             assertThat(run.getParentSpanId()).isEqualTo(add.getSpanId());
             assertThat(run.getTraceId()).isEqualTo(request.getTraceId());
             assertThat(add.getKind()).isEqualTo(SpanKind.PRODUCER);
             assertThat(run.getKind()).isEqualTo(SpanKind.CONSUMER);
-            assertThat(run.getAttributes().asMap().toString()).contains("job.id", "job.attempt", "task");
+            assertThat(run.getAttributes().asMap().toString()).contains("messaging.message.id", "job.attempt", "messaging.destination.name");
             assertThat(seen).containsExactly("{\"price\":1.1} {\"price\":1.10} " + request.getTraceId());
         });
     }
@@ -165,7 +165,7 @@ class WorkerObservationTest {
                         context.getBean(JobScheduler.class).addJob("work", Map.of("fail", true));
                         events.await(JobFailed.class);
 
-                        SpanData run = span("run work");
+                        SpanData run = span("process work");
                         assertThat(List.copyOf(lines.list))
                                 .filteredOn(line -> line.getFormattedMessage().contains("failed and will be retried"))
                                 .singleElement()
@@ -184,7 +184,7 @@ class WorkerObservationTest {
                 .run(context -> {
                     context.getBean(JobScheduler.class).addJob("work", Map.of("n", 1));
 
-                    SpanData add = span("add work");
+                    SpanData add = span("publish work");
                     assertThat(payload())
                             .isEqualTo("{\"n\":1,\"_trace\":{\"flags\":1,\"trace_id\":\"" + add.getTraceId()
                                     + "\",\"span_id\":\"" + add.getSpanId() + "\"}}");
@@ -201,8 +201,8 @@ class WorkerObservationTest {
             db.sql("update {schema}._private_jobs set run_at = now()").update();
             events.await(JobCompleted.class);
 
-            SpanData add = span("add batch");
-            List<SpanData> runs = spans("run batch", 2);
+            SpanData add = span("publish batch");
+            List<SpanData> runs = spans("process batch", 2);
             assertThat(runs).extracting(SpanData::getParentSpanId).containsOnly(add.getSpanId());
             assertThat(runs.get(0).getStatus().getStatusCode()).isEqualTo(StatusCode.ERROR);
             assertThat(runs.get(1).getStatus().getStatusCode()).isNotEqualTo(StatusCode.ERROR);
@@ -255,9 +255,9 @@ class WorkerObservationTest {
             events.await(JobFailed.class);
 
             assertThat(payload()).isEqualTo("{\"fail\":true}");
-            assertThat(span("run work").getTraceId())
-                    .isNotEqualTo(span("add work").getTraceId());
-            assertThat(span("run work").getStatus().getStatusCode()).isEqualTo(StatusCode.ERROR);
+            assertThat(span("process work").getTraceId())
+                    .isNotEqualTo(span("publish work").getTraceId());
+            assertThat(span("process work").getStatus().getStatusCode()).isEqualTo(StatusCode.ERROR);
         });
     }
 
@@ -272,13 +272,13 @@ class WorkerObservationTest {
                     events.await(JobCompleted.class);
 
                     MeterRegistry meters = context.getBean(MeterRegistry.class);
-                    assertThat(meters.get("worker.job.add").timer().count()).isEqualTo(1);
-                    assertThat(meters.get("worker.job.run")
-                                    .tag("task", "work")
+                    assertThat(meters.get("worker.job.publish").timer().count()).isEqualTo(1);
+                    assertThat(meters.get("worker.job.process")
+                                    .tag("messaging.destination.name", "work")
                                     .timer()
                                     .count())
                             .isEqualTo(1);
-                    assertThat(meters.get("worker.job.run.active")
+                    assertThat(meters.get("worker.job.process.active")
                                     .longTaskTimer()
                                     .activeTasks())
                             .isZero();
