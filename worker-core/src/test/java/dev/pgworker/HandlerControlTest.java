@@ -3,8 +3,11 @@ package dev.pgworker;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Random;
+import java.util.Set;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
@@ -20,10 +23,13 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.springframework.core.ParameterizedTypeReference;
+import org.springframework.core.retry.RetryPolicy;
 import org.springframework.jdbc.core.simple.JdbcClient;
 import org.springframework.jdbc.datasource.DriverManagerDataSource;
 import org.springframework.jdbc.support.JdbcTransactionManager;
 import org.springframework.transaction.support.TransactionSynchronizationManager;
+import org.springframework.util.backoff.ExponentialBackOff;
+import org.springframework.util.backoff.FixedBackOff;
 
 import dev.pgworker.event.WorkerEvent.JobCompleted;
 import dev.pgworker.event.WorkerEvent.JobFailed;
@@ -45,6 +51,7 @@ import dev.pgworker.task.RetryDelay;
 import dev.pgworker.task.TaskHandler;
 import dev.pgworker.task.TaskOptions;
 import dev.pgworker.task.TaskRegistration;
+import dev.pgworker.testing.LogCapture;
 import dev.pgworker.testing.RecordingListener;
 import dev.pgworker.testing.TestJob;
 import dev.pgworker.testing.TestSchema;
@@ -150,18 +157,86 @@ class HandlerControlTest {
         assertThat(delay()).isCloseTo(Math.E, Offset.offset(0.5));
     }
 
+    private static Duration delay(RetryDelay delays, int attempt) {
+        return delays.delay(TestJob.withId(1).attempts(attempt).build(), new RuntimeException());
+    }
+
     @Test
-    void exponentialAndFixedPoliciesAreExact() {
+    void delaysAreSpreadByATenth() {
         RetryDelay exponential = RetryDelay.exponential(Duration.ofSeconds(2), 3, Duration.ofSeconds(60));
-        Job job = db.scheduler().addJob(WORK, 1);
-        for (var expected : Map.of(1, 2, 2, 6, 3, 18, 4, 54, 5, 60, 1000, 60).entrySet()) {
-            Job attempt = TestJob.withId(1).attempts(expected.getKey()).build();
-            assertThat(exponential.delay(attempt, new RuntimeException()))
-                    .isEqualTo(Duration.ofSeconds(expected.getValue()));
+        RetryDelay fixed = RetryDelay.fixed(Duration.ofSeconds(7));
+        Set<Duration> seen = new HashSet<>();
+        for (int i = 0; i < 100; i++) {
+            for (var expected :
+                    Map.of(1, 2, 2, 6, 3, 18, 4, 54, 5, 60, 1000, 60).entrySet()) {
+                Duration exact = Duration.ofSeconds(expected.getValue());
+                assertThat(delay(exponential, expected.getKey()))
+                        .isBetween(
+                                exact.multipliedBy(9).dividedBy(10),
+                                exact.multipliedBy(11).dividedBy(10))
+                        .isLessThanOrEqualTo(Duration.ofSeconds(60));
+            }
+            assertThat(delay(fixed, 3)).isBetween(Duration.ofMillis(6300), Duration.ofMillis(7700));
+            seen.add(delay(fixed, 3));
         }
-        assertThat(RetryDelay.fixed(Duration.ofSeconds(7)).delay(job, new RuntimeException()))
-                .isEqualTo(Duration.ofSeconds(7));
+        assertThat(seen).hasSizeGreaterThan(50);
         assertThatThrownBy(() -> RetryDelay.fixed(Duration.ofSeconds(-1))).hasMessageContaining("delay");
+    }
+
+    @Test
+    void jitterWithOnesOwnRandomNumbersIsRepeatable() {
+        RetryDelay exact = (job, error) -> Duration.ofSeconds(100);
+        assertThat(delay(exact.withJitter(0.5, new Random(7)), 1))
+                .isEqualTo(delay(exact.withJitter(0.5, new Random(7)), 1))
+                .isBetween(Duration.ofSeconds(50), Duration.ofSeconds(150));
+        assertThat(delay(exact.withJitter(0), 1)).isEqualTo(Duration.ofSeconds(100));
+        RetryDelay never = (job, error) -> RetryDelay.NEVER;
+        assertThat(delay(never.withJitter(1), 1)).isEqualTo(RetryDelay.NEVER);
+        assertThatThrownBy(() -> exact.withJitter(1.1)).hasMessageContaining("fraction");
+        assertThatThrownBy(() -> exact.withJitter(Double.NaN)).hasMessageContaining("fraction");
+    }
+
+    @Test
+    void backOffsAndPoliciesOfSpringAreDelays() {
+        RetryDelay fixed = RetryDelay.of(new FixedBackOff(500, 2));
+        assertThat(delay(fixed, 1)).isEqualTo(Duration.ofMillis(500));
+        assertThat(delay(fixed, 2)).isEqualTo(Duration.ofMillis(500));
+        assertThat(delay(fixed, 3)).isEqualTo(RetryDelay.NEVER);
+        assertThat(delay(RetryDelay.of(new ExponentialBackOff(100, 2)), 4)).isEqualTo(Duration.ofMillis(800));
+
+        RetryDelay policy = RetryDelay.of(RetryPolicy.builder()
+                .excludes(IllegalStateException.class)
+                .delay(Duration.ofSeconds(3))
+                .maxRetries(1)
+                .build());
+        Job job = TestJob.withId(1).attempts(1).build();
+        assertThat(policy.delay(job, new RuntimeException())).isEqualTo(Duration.ofSeconds(3));
+        assertThat(policy.delay(job, new IllegalStateException())).isEqualTo(RetryDelay.NEVER);
+        assertThat(delay(policy, 2)).isEqualTo(RetryDelay.NEVER);
+    }
+
+    @Test
+    void neverFailsTheJobPermanently() {
+        start(WORK, TaskOptions.DEFAULT.withRetryDelay((job, error) -> RetryDelay.NEVER), (n, context) -> {
+            throw new IllegalStateException("no");
+        });
+        db.scheduler().addJob(WORK, 1);
+
+        assertThat(events.await(JobFailed.class).permanently()).isTrue();
+        assertThat(row()).containsEntry("attempts", 1).containsEntry("max_attempts", 1);
+    }
+
+    @Test
+    void theLogTellsTheMaximumThatCounts() {
+        try (LogCapture log = new LogCapture("dev.pgworker.internal.engine.complete")) {
+            start(WORK, TaskOptions.DEFAULT.withMaxAttempts(4), (n, context) -> {
+                throw new IllegalStateException("no");
+            });
+            db.scheduler().addJob(WORK, 1);
+            events.await(JobFailed.class);
+            assertThat(log.warnings())
+                    .anySatisfy(line -> assertThat(line).contains("(work, attempt 1/4) failed and will be retried"));
+        }
     }
 
     @Test

@@ -2,6 +2,7 @@ package dev.pgworker.autoconfigure;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.TreeSet;
 
 import jakarta.validation.ConstraintViolation;
@@ -22,7 +23,7 @@ final class BeanPayloadValidator implements PayloadValidator {
 
     @Override
     public void validate(Object payload) {
-        TreeSet<String> problems = new TreeSet<>();
+        Set<String> problems = new TreeSet<>();
         if (payload instanceof List<?> items) {
             int place = 0;
             for (Object item : items) {
@@ -35,7 +36,8 @@ final class BeanPayloadValidator implements PayloadValidator {
             check(payload, "", problems);
         }
         if (!problems.isEmpty()) {
-            List<String> told = new ArrayList<>(problems.stream().limit(MOST_TOLD).toList());
+            List<String> told =
+                    new ArrayList<>(problems.stream().limit(MOST_TOLD).toList());
             if (problems.size() > MOST_TOLD) {
                 told.add((problems.size() - MOST_TOLD) + " more");
             }
@@ -43,7 +45,7 @@ final class BeanPayloadValidator implements PayloadValidator {
         }
     }
 
-    private void check(Object value, String prefix, TreeSet<String> problems) {
+    private void check(Object value, String prefix, Set<String> problems) {
         for (ConstraintViolation<Object> violation : validator.validate(value)) {
             String path = prefix + violation.getPropertyPath();
             problems.add((path.isEmpty() ? "it" : path) + " " + violation.getMessage());

@@ -7,6 +7,7 @@ import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 
 import org.springframework.beans.factory.SmartInitializingSingleton;
 import org.springframework.context.ApplicationEvent;
@@ -51,8 +52,8 @@ final class DurableEvents implements SmartInitializingSingleton {
                 DurableListener other = found.putIfAbsent(listener.id(), listener);
                 if (other != null) {
                     throw new WorkerConfigurationException(
-                            "Two durable event listeners have the identifier \"" + listener.id() + "\": " + other.source()
-                                    + " and " + listener.source() + ".",
+                            "Two durable event listeners have the identifier \"" + listener.id() + "\": "
+                                    + other.source() + " and " + listener.source() + ".",
                             "Give each an identifier of its own.");
                 }
             }
@@ -67,8 +68,7 @@ final class DurableEvents implements SmartInitializingSingleton {
         if (!AnnotationUtils.isCandidateClass(type, DurableEventListener.class)) {
             return List.of();
         }
-        Map<Method, DurableEventListener> methods = MethodIntrospector.selectMethods(
-                type, (Method method) -> AnnotatedElementUtils.findMergedAnnotation(method, DurableEventListener.class));
+        Map<Method, DurableEventListener> methods = methods(type);
         if (methods.isEmpty()) {
             return List.of();
         }
@@ -77,9 +77,24 @@ final class DurableEvents implements SmartInitializingSingleton {
                 .forEach(task -> tasks.put(task.identifier(), task));
         List<DurableListener> listeners = new ArrayList<>();
         methods.forEach((method, annotation) -> listeners.add(new DurableListener(
-                method, annotation, tasks.get(annotation.value()), context.getBeanFactory(), handlers::resolve)));
+                method,
+                annotation,
+                Objects.requireNonNull(tasks.get(annotation.value())),
+                context.getBeanFactory(),
+                handlers::resolve)));
         listeners.sort(Comparator.comparing(DurableListener::source));
         return listeners;
+    }
+
+    /** A class that mentions another one that is not there cannot be read; {@link HandlerBeans} tells so. */
+    private static Map<Method, DurableEventListener> methods(Class<?> type) {
+        try {
+            return MethodIntrospector.selectMethods(
+                    type,
+                    (Method method) -> AnnotatedElementUtils.findMergedAnnotation(method, DurableEventListener.class));
+        } catch (IllegalStateException | LinkageError e) {
+            return Map.of();
+        }
     }
 
     /** Listens on the thread that publishes, in its transaction, whatever the multicaster does with other listeners. */
@@ -110,9 +125,9 @@ final class DurableEvents implements SmartInitializingSingleton {
             Map<JobScheduler, List<JobRequest>> jobs = new LinkedHashMap<>();
             for (DurableListener listener : listeners) {
                 if (listener.accepts(type)) {
-                    listener.job(published.getPayload()).ifPresent(job -> jobs.computeIfAbsent(
-                                    scheduler(listener), any -> new ArrayList<>())
-                            .add(job));
+                    listener.job(published.getPayload())
+                            .ifPresent(job -> jobs.computeIfAbsent(scheduler(listener), any -> new ArrayList<>())
+                                    .add(job));
                 }
             }
             jobs.forEach(JobScheduler::addJobs);
@@ -121,7 +136,7 @@ final class DurableEvents implements SmartInitializingSingleton {
         /** If several workers list the task, the first one's. */
         private JobScheduler scheduler(DurableListener listener) {
             return instances.all().stream()
-                    .filter(instance -> assignment.serves(instance.name(), listener.id(), listener.worker()))
+                    .filter(instance -> assignment.serves(instance.name(), listener.task()))
                     .findFirst()
                     .orElseGet(() -> instances.get(WorkerInstances.DEFAULT))
                     .jobScheduler();

@@ -14,7 +14,6 @@ import org.springframework.context.expression.MethodBasedEvaluationContext;
 import org.springframework.core.DefaultParameterNameDiscoverer;
 import org.springframework.core.ParameterNameDiscoverer;
 import org.springframework.core.ResolvableType;
-import org.springframework.expression.EvaluationException;
 import org.springframework.expression.Expression;
 import org.springframework.expression.ParseException;
 import org.springframework.expression.ParserContext;
@@ -101,9 +100,9 @@ final class DurableListener {
         return task.identifier();
     }
 
-    /** Returns the name of the worker that its annotation names, or an empty text. */
-    String worker() {
-        return task.worker();
+    /** Returns the handler that it is. */
+    TaskRegistration task() {
+        return task;
     }
 
     /** Returns its class and method, for messages. */
@@ -133,7 +132,7 @@ final class DurableListener {
             spec.jobKey(value(key, context));
             attribute = "queue or key";
             return Optional.of(JobRequest.of(id(), event, spec.build()));
-        } catch (EvaluationException | IllegalArgumentException e) {
+        } catch (RuntimeException e) {
             throw new IllegalStateException(
                     "The " + attribute + " of durable event listener " + source() + " cannot be used for an event of "
                             + event.getClass().getName() + ": " + e.getMessage(),

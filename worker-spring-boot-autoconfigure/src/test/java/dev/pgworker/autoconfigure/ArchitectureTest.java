@@ -11,6 +11,8 @@ import com.tngtech.archunit.core.domain.JavaClasses;
 import com.tngtech.archunit.core.domain.JavaMethodCall;
 import com.tngtech.archunit.core.importer.ClassFileImporter;
 import com.tngtech.archunit.core.importer.ImportOption;
+import io.micrometer.observation.Observation;
+import io.micrometer.observation.ObservationConvention;
 import org.jspecify.annotations.NullMarked;
 import org.junit.jupiter.api.Test;
 import org.slf4j.LoggerFactory;
@@ -118,12 +120,17 @@ class ArchitectureTest {
                 .check(production);
     }
 
+    /** Conventions are what applications replace. */
     @Test
-    void beyondTheCoreOnlyAutoConfigurationsArePublic() {
+    void beyondTheCoreOnlyAutoConfigurationsAndConventionsArePublic() {
         classes()
                 .that()
                 .arePublic()
                 .and(resideOutsideOfPackage("dev.pgworker.autoconfigure"))
+                .and()
+                .areNotAssignableTo(ObservationConvention.class)
+                .and()
+                .areNotAssignableTo(Observation.Context.class)
                 .should()
                 .beAnnotatedWith(AutoConfiguration.class)
                 .check(production);

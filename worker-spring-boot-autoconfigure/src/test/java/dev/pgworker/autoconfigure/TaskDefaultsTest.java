@@ -111,11 +111,11 @@ class TaskDefaultsTest {
                     JobAdmin admin = context.getBean(JobAdmin.class);
                     Job after = admin.find(slow).orElseThrow();
                     assertThat(Duration.between(admin.now(), after.runAt()))
-                            .isBetween(Duration.ofMinutes(59), Duration.ofHours(1));
+                            .isBetween(Duration.ofMinutes(53), Duration.ofMinutes(66));
                     Job failed = admin.find(quick).orElseThrow();
                     assertThat(failed.lastError()).contains("on purpose");
                     assertThat(Duration.between(admin.now(), failed.runAt()))
-                            .isBetween(Duration.ofMinutes(119), Duration.ofHours(2));
+                            .isBetween(Duration.ofMinutes(107), Duration.ofMinutes(132));
                 });
     }
 

@@ -26,14 +26,17 @@ public interface JobPublishConvention extends ObservationConvention<JobPublishCo
     @Override
     default KeyValues getLowCardinalityKeyValues(JobPublishContext context) {
         return KeyValues.of(
-                "messaging.system", "pgworker", "messaging.operation.name", "publish", "messaging.operation.type", "send");
+                "messaging.system",
+                "pgworker",
+                "messaging.operation.name",
+                "publish",
+                "messaging.operation.type",
+                "send");
     }
 
     @Override
     default KeyValues getHighCardinalityKeyValues(JobPublishContext context) {
-        return context.task() == null
-                ? KeyValues.empty()
-                : KeyValues.of("messaging.destination.name", context.task());
+        return context.task() == null ? KeyValues.empty() : KeyValues.of("messaging.destination.name", context.task());
     }
 
     @Override

@@ -9,6 +9,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.stream.Stream;
 
 import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.Timer;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
@@ -115,6 +116,11 @@ class WorkerMetricsTest {
 
             assertThat(executions(registry, "success")).isEqualTo(1);
             assertThat(executions(registry, "failure")).isEqualTo(2);
+            assertThat(registry.get("worker.job.execution")
+                            .tag("outcome", "failure")
+                            .timers())
+                    .allSatisfy(
+                            timer -> assertThat(timer.getId().getTag("error")).endsWith("Exception"));
             assertThat(executions(registry, "other")).isEqualTo(1);
             assertThat(registry.get("worker.job.wait")
                             .tag("task", "work")
@@ -197,12 +203,11 @@ class WorkerMetricsTest {
         assertThat(registry.get("worker.jobs.reconciled").counter().count()).isEqualTo(3);
     }
 
+    /** With the kinds of errors together. */
     private static long executions(MeterRegistry registry, String outcome) {
-        return registry.get("worker.job.execution")
-                .tag("task", "work")
-                .tag("outcome", outcome)
-                .timer()
-                .count();
+        return registry.get("worker.job.execution").tag("task", "work").tag("outcome", outcome).timers().stream()
+                .mapToLong(Timer::count)
+                .sum();
     }
 
     private static double count(MeterRegistry registry, String name, String task) {

@@ -140,7 +140,8 @@ class WorkerObservationTest {
             assertThat(run.getTraceId()).isEqualTo(request.getTraceId());
             assertThat(add.getKind()).isEqualTo(SpanKind.PRODUCER);
             assertThat(run.getKind()).isEqualTo(SpanKind.CONSUMER);
-            assertThat(run.getAttributes().asMap().toString()).contains("messaging.message.id", "job.attempt", "messaging.destination.name");
+            assertThat(run.getAttributes().asMap().toString())
+                    .contains("messaging.message.id", "job.attempt", "messaging.destination.name");
             assertThat(seen).containsExactly("{\"price\":1.1} {\"price\":1.10} " + request.getTraceId());
         });
     }

@@ -119,7 +119,8 @@ public final class HandlerTransactions {
     /** The items of a batch that succeeded have been rolled back with those that failed. */
     private static JobOutcome withAllItems(JobOutcome outcome) {
         if (outcome instanceof JobOutcome.Failure failure) {
-            return new JobOutcome.Failure(failure.error(), failure.permanently(), failure.when(), null);
+            return new JobOutcome.Failure(
+                    failure.error(), failure.permanently(), failure.when(), null, failure.maxAttempts());
         }
         return outcome instanceof JobOutcome.Returned returned
                 ? new JobOutcome.Returned(returned.started(), null)

@@ -35,7 +35,8 @@ public sealed interface JobOutcome {
             boolean permanently,
             @Nullable RetryTime when,
             @Nullable String rest,
-            @Nullable Integer maxAttempts) implements JobOutcome {
+            @Nullable Integer maxAttempts)
+            implements JobOutcome {
 
         /** A failure that is retried as usual. */
         static Failure of(Throwable error) {

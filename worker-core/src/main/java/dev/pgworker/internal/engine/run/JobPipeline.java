@@ -242,7 +242,8 @@ final class JobPipeline {
                 }
             }
         }
-        return failure(job, options, error, isLast(job, options) || (error == e ? hopeless : !options.retries(error)), rest);
+        return failure(
+                job, options, error, isLast(job, options) || (error == e ? hopeless : !options.retries(error)), rest);
     }
 
     /** Returns the outcome of an attempt that failed with this exception, which its handler has not thrown. */
@@ -270,11 +271,9 @@ final class JobPipeline {
             return null;
         }
         try {
-            Duration delay = delays.delay(job, error);
-            if (!delay.equals(RetryDelay.NEVER)) {
-                RetryTime.in(delay = delay.isNegative() ? Duration.ZERO : delay);
-            }
-            return delay;
+            Duration given = delays.delay(job, error);
+            Duration delay = given.isNegative() ? Duration.ZERO : given;
+            return delay.equals(RetryDelay.NEVER) ? delay : RetryTime.in(delay).delay();
         } catch (Throwable e) {
             log.error("The retry delay of task {} failed; the usual delay is used", job.taskIdentifier(), e);
             return null;
