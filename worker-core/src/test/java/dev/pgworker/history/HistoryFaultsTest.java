@@ -154,7 +154,7 @@ class HistoryFaultsTest {
 
     /** Has nobody give up because the machine is slow, or shows that nobody waits. */
     private void waitForLocks(String limit) {
-        update("alter function {schema}.pgworker_record() set lock_timeout = '" + limit + "'");
+        update("alter function {schema}.pgworker_open_history() set lock_timeout = '" + limit + "'");
     }
 
     /** A session that fails rather than hang. */
@@ -170,7 +170,7 @@ class HistoryFaultsTest {
 
     @Test
     void aMomentsLockOnTheHistoryLosesNoEntry() throws Exception {
-        assertThat(db.sql("select proconfig::text from pg_proc where oid = '{schema}.pgworker_record()'::regprocedure")
+        assertThat(db.sql("select proconfig::text from pg_proc where oid = '{schema}.pgworker_open_history()'::regprocedure")
                         .query(String.class)
                         .single())
                 .contains("lock_timeout=900ms");
@@ -730,11 +730,11 @@ class HistoryFaultsTest {
                     + " values (1, 1, row(now()), now(), 0, 5, 0), (2, 1, row(now()), now(), 5, 5, 0)",
             """
             create trigger deleted after delete on {other}.jobs referencing old table as old_jobs
-            for each statement execute function {schema}.pgworker_record()
+            for each statement execute function {schema}.pgworker_record_deleted()
             """,
             """
             create trigger updated after update on {other}.jobs referencing old table as old_jobs new table as new_jobs
-            for each statement execute function {schema}.pgworker_record()
+            for each statement execute function {schema}.pgworker_record_updated()
             """);
 
     @Test

@@ -15,7 +15,7 @@ import dev.pgworker.internal.store.CrontabStore.Known;
 
 /**
  * Items that are behind the schedule, each with the first minute that has not been executed: because no worker ran and
- * they have a fill, or because their jobs could not be added. They make up for it minute by minute, a bounded number of
+ * they have a fill, because their jobs could not be added, or because adding them took too long for others to wait. They make up for it minute by minute, a bounded number of
  * executions at a time. One that fails stays where it is, and keeps no other from going on. Used by one thread.
  */
 final class Backfill {

@@ -11,8 +11,9 @@ import dev.pgworker.internal.lifecycle.PeriodicService;
 import dev.pgworker.internal.store.CrontabStore.Adding;
 
 /**
- * Executes what items that are behind make up for, on {@code worker-cron-late}, one chunk after the other, so that items in step
- * do not wait for it. {@link CronScheduler} gives it the chunks and owns all that is known of the items.
+ * Executes on {@code worker-cron-late} what items that are behind have missed, one chunk after the other, so that items in step do not
+ * wait for it. {@link CronScheduler} gives it the chunks and owns all that is known of the items. A chunk that meets an outage is
+ * executed again after it.
  */
 final class MakingUp extends PeriodicService {
 

@@ -8,12 +8,12 @@ import dev.pgworker.internal.failure.Outage;
 import dev.pgworker.internal.lifecycle.PeriodicService;
 
 /**
- * Executes the schedules that have failed, make up for something or are slow, on {@code worker-schedules-late}: those that are in time
- * do not wait behind them. {@link ScheduleService} says when there are some.
+ * Executes the schedules that were put off, on {@code worker-schedules-late}: those that have failed, make up for something, are slow, or
+ * were due together with several slow ones. Those that are in time do not wait behind them. {@link ScheduleService} says when there are some.
  */
 final class LateSchedules extends PeriodicService {
 
-    /** How long to wait for other workers that execute all that there are. */
+    /** How long to wait where other workers have locked all of them. */
     private static final Duration HELD = Duration.ofMillis(500);
 
     /** Tells what time it is by the database. */

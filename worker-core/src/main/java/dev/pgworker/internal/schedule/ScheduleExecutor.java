@@ -39,7 +39,7 @@ final class ScheduleExecutor {
     /** The same for one that has its turn apart from those that are in time. */
     private static final Limits APART = new Limits(Duration.ofMillis(10), Duration.ofSeconds(20));
 
-    /** So many that are slow may hold up the others of their transaction, which then have their turn apart, too. */
+    /** After so many slow ones of a transaction the others are not waited for any more: they have their turn apart, too. */
     private static final int MOST_SLOW = 3;
 
     /** After which one is tried again that an open transaction is in the way of. */
@@ -99,7 +99,7 @@ final class ScheduleExecutor {
         }
     }
 
-    /** The same, one after the other, for those that have failed before, make up for something or are slow. */
+    /** Executes some of those that were put off, each in a transaction of its own, which may take longer. */
     Later executeLater(Instant now, BooleanSupplier stopping) throws SQLException {
         Later later = Later.NONE;
         for (String name : store.later(now, MOST_LATER)) {

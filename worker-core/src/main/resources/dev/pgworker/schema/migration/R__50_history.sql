@@ -65,189 +65,234 @@ $$;
 comment on function "${schema}".pgworker_history_holder() is 'Who holds a lock that keeps entries from being written to the history; null if nobody does.';
 revoke execute on function "${schema}".pgworker_history_holder() from public;
 
--- Call it outside of the block that failed, which would take the count back. One warning a minute is enough.
-create or replace function "${schema}".pgworker_history_lost(jobs bigint, reason text) returns void
+-- Called where nothing is rolled back any more, or the count would be, too. One warning a minute is enough.
+create or replace function "${schema}".pgworker_history_lost(jobs bigint, reason text, state text default null) returns void
 language plpgsql volatile security definer
 set lock_timeout = '20ms'
 set search_path = pg_catalog, pg_temp as $$
 declare
+  whole constant text := reason || coalesce(': '::text || case when state = '55P03' then "${schema}".pgworker_history_holder() end, '');
   told boolean := false;
 begin
   begin
     lock table "${schema}".pgworker_history_losses in row exclusive mode;
     perform set_config('lock_timeout', '1min', true);
     told := exists (select from "${schema}".pgworker_history_losses l where l.lost_at > clock_timestamp() - interval '1 minute');
-    insert into "${schema}".pgworker_history_losses values (clock_timestamp(), jobs, reason);
+    insert into "${schema}".pgworker_history_losses values (clock_timestamp(), jobs, whole);
   exception when others or assert_failure then
     raise log 'The loss of % entries of the history of schema "${schema}" is not counted: %', jobs, sqlerrm;
   end;
   if not told then
-    raise warning 'Jobs have ended that the history of schema "${schema}" does not show: %', reason;
+    raise warning 'Jobs have ended that the history of schema "${schema}" does not show: %', whole;
   end if;
 end
 $$;
-comment on function "${schema}".pgworker_history_lost(bigint, text) is 'Counts entries that could not be written, and warns.';
-revoke execute on function "${schema}".pgworker_history_lost(bigint, text) from public;
+comment on function "${schema}".pgworker_history_lost(bigint, text, text) is
+  'Counts entries that could not be written, and warns, naming who holds the lock if the SQLSTATE is that of a lock that was not available.';
+revoke execute on function "${schema}".pgworker_history_lost(bigint, text, text) from public;
 
--- Of deleted jobs: those that were claimed have run, unless somebody removes one whose lock is four hours old; of the others the setting
--- pgworker.ending tells what is being done to them; failed jobs that are deleted later have their entry already. Of updated jobs: a row
--- that nobody holds any more is that of a run that has ended, unless the attempt is given back.
--- All tables are locked first, so that only the wait for a stranger's lock is bounded by less than deadlock_timeout and a quarter of
--- the caller's statement_timeout, and not the waits of a busy server, such as that for the extension of a table. Within ten seconds after
--- a loss nobody waits for a stranger who still holds the lock.
--- Hash joins, because a group may have hundreds of jobs, and the plan may have been made for one. Before anything is read from the rows
--- it is made sure whose they are: in a trigger on a table of somebody else, a cast of theirs would run with the rights of the owner.
-create or replace function "${schema}".pgworker_record() returns trigger
+-- Only the wait for a stranger's lock on a table is bounded, by less than deadlock_timeout and by a quarter of the caller's statement_timeout.
+-- What a busy server waits for while it writes, such as the extension of a table, is not. So all tables are locked before anything is written.
+-- Within ten seconds after a loss nobody waits for a stranger who still holds a lock.
+create or replace function "${schema}".pgworker_open_history() returns boolean
+language plpgsql volatile
+set lock_timeout = '900ms'
+set search_path = pg_catalog, pg_temp as $$
+declare
+  kept record;
+begin
+  if current_setting('statement_timeout') <> '0' then
+    perform set_config('lock_timeout', greatest(1, least(extract(epoch from current_setting('lock_timeout')::interval) * 1000,
+      extract(epoch from current_setting('statement_timeout')::interval) * 250))::int || 'ms', true);
+  end if;
+  if exists (select from "${schema}".pgworker_history_losses l where l.lost_at > clock_timestamp() - interval '10 seconds')
+    and "${schema}".pgworker_history_holder() is not null
+  then
+    raise exception 'lock not waited for again' using errcode = 'lock_not_available';
+  end if;
+  select s.enabled, s.payloads into kept from "${schema}".pgworker_history_settings s;
+  if not kept.enabled then
+    return null;
+  end if;
+  lock table "${schema}"._private_tasks, "${schema}"._private_job_queues, "${schema}".pgworker_cancellations in access share mode;
+  lock table "${schema}".pgworker_history in row exclusive mode;
+  return kept.payloads;
+end
+$$;
+comment on function "${schema}".pgworker_open_history() is
+  'Locks all tables that an entry of the history needs. Returns whether entries have payloads; null, without a lock, if no history is kept.';
+revoke execute on function "${schema}".pgworker_open_history() from public;
+
+create or replace function "${schema}".pgworker_noted_runs()
+returns table (id bigint, took interval, result text, trace text, attempts int, key text, begun timestamptz, runner text)
+language plpgsql volatile
+set array_nulls = on
+set search_path = pg_catalog, pg_temp as $$
+begin
+  return query
+    select u.id, u.micros * interval '1 microsecond', u.result, u.trace, u.attempts, u.key,
+      nullif(current_setting('pgworker.run_begun', true), '')::timestamptz, nullif(current_setting('pgworker.run_by', true), '')
+    from unnest(
+      nullif(current_setting('pgworker.run_ids', true), '')::bigint[],
+      nullif(current_setting('pgworker.run_micros', true), '')::bigint[],
+      nullif(current_setting('pgworker.run_results', true), '')::text[],
+      nullif(current_setting('pgworker.run_traces', true), '')::text[],
+      nullif(current_setting('pgworker.run_attempts', true), '')::int[],
+      nullif(current_setting('pgworker.run_keys', true), '')::text[]) u(id, micros, result, trace, attempts, key);
+end
+$$;
+comment on function "${schema}".pgworker_noted_runs() is 'What pgworker_note_runs has noted in this transaction: a row for each run.';
+revoke execute on function "${schema}".pgworker_noted_runs() from public;
+
+-- The two triggers. Whose rows they see is made sure before anything is read from these: in a trigger on a table of somebody else, a cast of
+-- theirs would run with the rights of the owner. Hash joins, because a group may have hundreds of jobs, and the plan may have been made
+-- for one. The planner's settings hold for the functions that are called as well.
+
+-- What our functions are doing to jobs (pgworker.ending) is the outcome. Where they say nothing, a job that was claimed, or whose run was
+-- noted, has succeeded, and another one was removed. One that has failed for good has its entry since then, and gets no other.
+create or replace function "${schema}".pgworker_record_deleted() returns trigger
 language plpgsql volatile security definer
-set lock_timeout = '900ms' set plan_cache_mode = force_generic_plan set enable_hashjoin = on set enable_nestloop = off
-set enable_mergejoin = off set enable_seqscan = off set enable_bitmapscan = off set jit = off set array_nulls = on
+set lock_timeout = '1min' set plan_cache_mode = force_generic_plan set enable_hashjoin = on set enable_nestloop = off
+set enable_mergejoin = off set enable_seqscan = off set enable_bitmapscan = off set jit = off
 set search_path = pg_catalog, pg_temp as $$
 declare
   ended constant timestamptz := clock_timestamp();
   ending constant text := coalesce(current_setting('pgworker.ending', true), '');
   outcome constant text := case when ending = 'direct' then 'succeeded' when ending in ('succeeded', 'removed') then ending end;
-  kept record;
-  told record;
+  payloads boolean;
   jobs bigint;
-  reason text;
 begin
   if tg_relid <> '"${schema}"._private_jobs'::regclass then
     raise exception 'The history of schema "${schema}" is written by triggers on its jobs alone' using errcode = '42501';
   end if;
-  if tg_op = 'UPDATE' then
-    if not exists (select from new_jobs n where n.locked_at is null or "${schema}".pgworker_parked(n.locked_at)) then
+  begin
+    payloads := "${schema}".pgworker_open_history();
+    if payloads is null then
       return null;
     end if;
+    insert into "${schema}".pgworker_history (job_id, ended_at, started_at, took, created_at, run_at, attempt, max_attempts,
+        priority, outcome, task_identifier, queue_name, key, worker_id, trace_id, flags, result, payload)
+      select g.id, ended, least(h.locked_at, r.begun, ended - r.took),
+        coalesce(r.took, case when h.locked_at <= ended and isfinite(h.locked_at) then ended - h.locked_at end),
+        g.created_at, g.run_at,
+        case when h.locked_at is not null then g.attempts when r.id is not null or ending = 'direct' then g.attempts + 1 else 0 end,
+        g.max_attempts, g.priority,
+        coalesce(outcome, case when r.id is not null or h.locked_at is not null then 'succeeded' else 'removed' end),
+        coalesce((select t.identifier from "${schema}"._private_tasks t where t.id = g.task_id), 'task ' || g.task_id),
+        case when g.job_queue_id is not null then (
+          select q.queue_name from "${schema}"._private_job_queues q where q.id = g.job_queue_id) end,
+        g.key, case when h.locked_at is not null then g.locked_by else r.runner end, r.trace, g.flags,
+        case when r.result is not null then "${schema}".pgworker_result(r.result) end,
+        case when payloads and pg_column_size(g.payload) <= 65536 and octet_length(g.payload::text) <= 65536 then g.payload end
+      from old_jobs g
+      left join "${schema}".pgworker_noted_runs() r on r.id = g.id
+      cross join lateral (select case when not "${schema}".pgworker_parked(g.locked_at) then g.locked_at end as locked_at offset 0) h
+      where outcome is not null or r.id is not null or h.locked_at is not null or g.attempts < g.max_attempts;
+  exception when others or assert_failure then
+    select count(*) into jobs from old_jobs g where outcome is not null or g.locked_at is not null or g.attempts < g.max_attempts;
+    perform "${schema}".pgworker_history_lost(jobs, sqlerrm, sqlstate) where jobs > 0;
+  end;
+  return null;
+end
+$$;
+comment on function "${schema}".pgworker_record_deleted() is 'Writes deleted jobs to the history.';
+revoke execute on function "${schema}".pgworker_record_deleted() from public;
+
+-- A row that nobody holds any more is that of a run that has ended, unless the attempt was given back; one that nobody held before has an
+-- entry only if its last attempt was taken away.
+create or replace function "${schema}".pgworker_record_updated() returns trigger
+language plpgsql volatile security definer
+set lock_timeout = '1min' set plan_cache_mode = force_generic_plan set enable_hashjoin = on set enable_nestloop = off
+set enable_mergejoin = off set enable_seqscan = off set enable_bitmapscan = off set jit = off
+set search_path = pg_catalog, pg_temp as $$
+declare
+  ended constant timestamptz := clock_timestamp();
+  ending constant text := coalesce(current_setting('pgworker.ending', true), '');
+  payloads boolean;
+  jobs bigint;
+begin
+  if tg_relid <> '"${schema}"._private_jobs'::regclass then
+    raise exception 'The history of schema "${schema}" is written by triggers on its jobs alone' using errcode = '42501';
+  end if;
+  if not exists (select from new_jobs n where n.locked_at is null or "${schema}".pgworker_parked(n.locked_at)) then
+    return null;
   end if;
   begin
-    if current_setting('statement_timeout') <> '0' then
-      perform set_config('lock_timeout', greatest(1, least(extract(epoch from current_setting('lock_timeout')::interval) * 1000,
-        extract(epoch from current_setting('statement_timeout')::interval) * 250))::int || 'ms', true);
-    end if;
-    if exists (select from "${schema}".pgworker_history_losses l where l.lost_at > clock_timestamp() - interval '10 seconds')
-      and "${schema}".pgworker_history_holder() is not null
-    then
-      raise exception 'lock not waited for again' using errcode = 'lock_not_available';
-    end if;
-    select s.enabled, s.payloads into kept from "${schema}".pgworker_history_settings s;
-    if not kept.enabled then
+    payloads := "${schema}".pgworker_open_history();
+    if payloads is null then
       return null;
     end if;
-    lock table "${schema}"._private_tasks, "${schema}"._private_job_queues, "${schema}".pgworker_cancellations in access share mode;
-    lock table "${schema}".pgworker_history in row exclusive mode;
-    perform set_config('lock_timeout', '1min', true);
-    select nullif(current_setting('pgworker.run_ids', true), '')::bigint[] as ids,
-      nullif(current_setting('pgworker.run_micros', true), '')::bigint[] as micros,
-      nullif(current_setting('pgworker.run_results', true), '')::text[] as results,
-      nullif(current_setting('pgworker.run_traces', true), '')::text[] as traces,
-      nullif(current_setting('pgworker.run_attempts', true), '')::int[] as attempts,
-      nullif(current_setting('pgworker.run_keys', true), '')::text[] as keys,
-      nullif(current_setting('pgworker.run_begun', true), '')::timestamptz as begun,
-      nullif(current_setting('pgworker.run_by', true), '') as runner
-      into told;
-    if tg_op = 'DELETE' then
-      insert into "${schema}".pgworker_history (job_id, ended_at, started_at, took, created_at, run_at, attempt, max_attempts,
-          priority, outcome, task_identifier, queue_name, key, worker_id, trace_id, flags, result, payload)
-        select g.id, ended, least(h.locked_at, case when r.id is not null then told.begun end, ended - r.took),
-          coalesce(r.took, case when h.locked_at <= ended and isfinite(h.locked_at) then ended - h.locked_at end),
-          g.created_at, g.run_at,
-          case when h.locked_at is not null then g.attempts when r.id is not null or ending = 'direct' then g.attempts + 1 else 0 end,
-          g.max_attempts, g.priority,
-          coalesce(outcome, case when r.id is not null or h.locked_at is not null then 'succeeded' else 'removed' end),
-          coalesce((select t.identifier from "${schema}"._private_tasks t where t.id = g.task_id), 'task ' || g.task_id),
-          case when g.job_queue_id is not null then (
-            select q.queue_name from "${schema}"._private_job_queues q where q.id = g.job_queue_id) end,
-          g.key, case when h.locked_at is not null then g.locked_by when r.id is not null then told.runner end, r.trace, g.flags,
-          case when r.result is not null then "${schema}".pgworker_result(r.result) end,
-          case when kept.payloads and pg_column_size(g.payload) <= 65536 and octet_length(g.payload::text) <= 65536 then g.payload end
-        from old_jobs g
-        left join (
-          select u.id, u.micros * interval '1 microsecond' as took, u.result, u.trace
-          from unnest(told.ids, told.micros, told.results, told.traces) u(id, micros, result, trace)) r on r.id = g.id
-        cross join lateral (select case when not "${schema}".pgworker_parked(g.locked_at) then g.locked_at end as locked_at offset 0) h
-        where outcome is not null or r.id is not null or h.locked_at is not null or g.attempts < g.max_attempts;
-    else
-      insert into "${schema}".pgworker_history (job_id, ended_at, started_at, took, created_at, run_at, attempt, max_attempts,
-          priority, outcome, task_identifier, queue_name, key, worker_id, trace_id, flags, error, result, payload)
-        select g.id, ended, least(h.locked_at, ended - r.took),
-          coalesce(r.took,
-            case when e.outcome <> 'recovered' and h.locked_at <= ended and isfinite(h.locked_at) then ended - h.locked_at end),
-          g.created_at, g.run_at, case when h.locked_at is null then 0 else coalesce(r.attempts, g.attempts) end,
-          n.max_attempts, g.priority, e.outcome,
-          coalesce((select t.identifier from "${schema}"._private_tasks t where t.id = g.task_id), 'task ' || g.task_id),
-          case when g.job_queue_id is not null then (
-            select q.queue_name from "${schema}"._private_job_queues q where q.id = g.job_queue_id) end,
-          coalesce(g.key, r.key), case when h.locked_at is not null then g.locked_by end, r.trace, g.flags,
-          case
-            when h.locked_at is not null and (ending = 'recovered' or e.outcome = 'recovered') and e.outcome <> 'cancelled' and n.last_error is not distinct from g.last_error
-              and n.last_error is distinct from 'Job recovered after worker interruption' then null
-            else n.last_error
-          end,
-          case when r.result is not null then "${schema}".pgworker_result(r.result) end,
-          case when kept.payloads and pg_column_size(g.payload) <= 65536 and octet_length(g.payload::text) <= 65536 then g.payload end
-        from new_jobs n
-        join old_jobs g on g.id = n.id
-        left join (
-          select u.id, u.micros * interval '1 microsecond' as took, u.result, u.trace, u.attempts, u.key
-          from unnest(told.ids, told.micros, told.results, told.traces, told.attempts, told.keys) u(id, micros, result, trace, attempts, key)
-          where ending = 'released') r on r.id = n.id
-        cross join lateral (
-          select case when not "${schema}".pgworker_parked(g.locked_at) then g.locked_at end as locked_at,
-            n.attempts >= n.max_attempts as final offset 0) h
-        cross join lateral (
-          select case
-            when h.locked_at is null then case when h.final and g.attempts < g.max_attempts then 'failed' end
-            when ending <> 'recovered' and n.attempts < coalesce(r.attempts, g.attempts) then null
-            when h.final and exists (
-              select from "${schema}".pgworker_cancellations c where c.job_id = n.id and c.outcome is null) then 'cancelled'
-            when h.final and ending = 'recovered' and n.last_error ~ '^(Superseded|Removed) .*; its worker died$' then 'removed'
-            when h.final and ending = 'released' and (g.key is distinct from coalesce(r.key, g.key)
-              or g.key is null and g.attempts >= g.max_attempts and "${schema}".pgworker_retirement(g.id, g.last_error) is not null)
-              then 'removed'
-            when h.final then 'failed'
-            when ending = 'recovered' then 'recovered'
-            when ending = 'released' or n.last_error is distinct from g.last_error or n.run_at > now() then 'retried'
-            else 'recovered'
-          end as outcome offset 0) e
-        where (n.locked_at is null or "${schema}".pgworker_parked(n.locked_at)) and e.outcome is not null;
-    end if;
-    return null;
+    insert into "${schema}".pgworker_history (job_id, ended_at, started_at, took, created_at, run_at, attempt, max_attempts,
+        priority, outcome, task_identifier, queue_name, key, worker_id, trace_id, flags, error, result, payload)
+      select g.id, ended, least(h.locked_at, ended - r.took),
+        coalesce(r.took,
+          case when e.outcome <> 'recovered' and h.locked_at <= ended and isfinite(h.locked_at) then ended - h.locked_at end),
+        g.created_at, g.run_at, case when h.locked_at is null then 0 else coalesce(r.attempts, g.attempts) end,
+        n.max_attempts, g.priority, e.outcome,
+        coalesce((select t.identifier from "${schema}"._private_tasks t where t.id = g.task_id), 'task ' || g.task_id),
+        case when g.job_queue_id is not null then (
+          select q.queue_name from "${schema}"._private_job_queues q where q.id = g.job_queue_id) end,
+        coalesce(g.key, r.key), case when h.locked_at is not null then g.locked_by end, r.trace, g.flags,
+        case
+          when h.locked_at is not null and (ending = 'recovered' or e.outcome = 'recovered') and e.outcome <> 'cancelled' and n.last_error is not distinct from g.last_error
+            and n.last_error is distinct from 'Job recovered after worker interruption' then null
+          else n.last_error
+        end,
+        case when r.result is not null then "${schema}".pgworker_result(r.result) end,
+        case when payloads and pg_column_size(g.payload) <= 65536 and octet_length(g.payload::text) <= 65536 then g.payload end
+      from new_jobs n
+      join old_jobs g on g.id = n.id
+      left join "${schema}".pgworker_noted_runs() r on r.id = n.id and ending = 'released'
+      cross join lateral (
+        select case when not "${schema}".pgworker_parked(g.locked_at) then g.locked_at end as locked_at,
+          n.attempts >= n.max_attempts as final offset 0) h
+      cross join lateral (
+        select case
+          when h.locked_at is null then case when h.final and g.attempts < g.max_attempts then 'failed' end
+          when ending <> 'recovered' and n.attempts < coalesce(r.attempts, g.attempts) then null
+          when h.final and exists (
+            select from "${schema}".pgworker_cancellations c where c.job_id = n.id and c.outcome is null) then 'cancelled'
+          when h.final and ending = 'recovered' and n.last_error ~ '^(Superseded|Removed) .*; its worker died$' then 'removed'
+          when h.final and ending = 'released' and (g.key is distinct from coalesce(r.key, g.key)
+            or g.key is null and g.attempts >= g.max_attempts and "${schema}".pgworker_retirement(g.id, g.last_error) is not null)
+            then 'removed'
+          when h.final then 'failed'
+          when ending = 'recovered' then 'recovered'
+          when ending = 'released' or n.last_error is distinct from g.last_error or n.run_at > now() then 'retried'
+          else 'recovered'
+        end as outcome offset 0) e
+      where (n.locked_at is null or "${schema}".pgworker_parked(n.locked_at)) and e.outcome is not null;
   exception when others or assert_failure then
-    reason := sqlerrm || coalesce(': '::text || case when sqlstate = '55P03' then "${schema}".pgworker_history_holder() end, '');
-  end;
-  if tg_op = 'DELETE' then
-    select count(*) into jobs from old_jobs g where outcome is not null or g.locked_at is not null or g.attempts < g.max_attempts;
-  else
     select count(*) into jobs from new_jobs n join old_jobs g on g.id = n.id
       where (n.locked_at is null or "${schema}".pgworker_parked(n.locked_at))
         and case
           when g.locked_at is null or "${schema}".pgworker_parked(g.locked_at) then g.attempts < g.max_attempts and n.attempts >= n.max_attempts
           else n.attempts >= g.attempts or ending = 'recovered'
         end;
-  end if;
-  perform "${schema}".pgworker_history_lost(jobs, reason) where jobs > 0;
+    perform "${schema}".pgworker_history_lost(jobs, sqlerrm, sqlstate) where jobs > 0;
+  end;
   return null;
 end
 $$;
-comment on function "${schema}".pgworker_record() is 'Writes runs and jobs that have ended to the history.';
-revoke execute on function "${schema}".pgworker_record() from public;
+comment on function "${schema}".pgworker_record_updated() is 'Writes runs that have ended, and jobs that have failed for good, to the history.';
+revoke execute on function "${schema}".pgworker_record_updated() from public;
 
 do $triggers$
 begin
   if not exists (
     select from pg_trigger t where t.tgrelid = '"${schema}"._private_jobs'::regclass and t.tgname = 'pgworker_history_deleted') then
     create trigger pgworker_history_deleted after delete on "${schema}"._private_jobs
-      referencing old table as old_jobs for each statement execute function "${schema}".pgworker_record();
+      referencing old table as old_jobs for each statement execute function "${schema}".pgworker_record_deleted();
   end if;
   if not exists (
     select from pg_trigger t where t.tgrelid = '"${schema}"._private_jobs'::regclass and t.tgname = 'pgworker_history_updated') then
     create trigger pgworker_history_updated after update on "${schema}"._private_jobs
-      referencing old table as old_jobs new table as new_jobs for each statement execute function "${schema}".pgworker_record();
+      referencing old table as old_jobs new table as new_jobs for each statement execute function "${schema}".pgworker_record_updated();
   end if;
 end
 $triggers$;
 
--- Longer than a deletion of old entries holds the row.
+-- A deletion of old entries holds the row of the settings, for less than the 8 s that are waited here.
 create or replace function "${schema}".pgworker_keep_history(enabled boolean, keep_for interval, keep_most bigint, payloads boolean)
 returns boolean
 language plpgsql volatile security definer
@@ -277,7 +322,7 @@ comment on function "${schema}".pgworker_keep_history(boolean, interval, bigint,
   'anything has changed.';
 revoke execute on function "${schema}".pgworker_keep_history(boolean, interval, bigint, boolean) from public;
 
--- Ten seconds apart, because the number of entries is the statistics', which may not know yet what the time before has deleted.
+-- Ten seconds apart: the number of entries is that of the server's statistics, which count a deletion some seconds later.
 create or replace function "${schema}".pgworker_tend_history() returns void
 language plpgsql volatile security definer
 set lock_timeout = '50ms' set plan_cache_mode = force_custom_plan set enable_seqscan = off set jit = off
@@ -295,7 +340,8 @@ begin
   end if;
   if kept.enabled and 2 > (
     select count(*) from pg_trigger t
-    where t.tgrelid = '"${schema}"._private_jobs'::regclass and t.tgfoid = '"${schema}".pgworker_record()'::regprocedure and t.tgenabled in ('O', 'A'))
+    where t.tgrelid = '"${schema}"._private_jobs'::regclass and t.tgenabled in ('O', 'A') and t.tgfoid in (
+      '"${schema}".pgworker_record_deleted()'::regprocedure, '"${schema}".pgworker_record_updated()'::regprocedure))
   then
     perform "${schema}".pgworker_history_lost(0, 'a trigger of the history on _private_jobs is missing or disabled');
   end if;
