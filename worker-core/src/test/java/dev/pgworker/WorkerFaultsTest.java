@@ -1,6 +1,7 @@
 package dev.pgworker;
 
 import java.sql.Connection;
+import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
@@ -18,6 +19,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.jdbc.datasource.DelegatingDataSource;
 import org.springframework.jdbc.datasource.DriverManagerDataSource;
 
@@ -27,9 +30,12 @@ import dev.pgworker.event.WorkerEvent.JobInterrupted;
 import dev.pgworker.event.WorkerEvent.JobStarted;
 import dev.pgworker.event.WorkerEvent.ListenerConnected;
 import dev.pgworker.event.WorkerEventListener;
+import dev.pgworker.internal.engine.complete.StallDiagnosis;
+import dev.pgworker.job.JobSpec;
 import dev.pgworker.job.Task;
 import dev.pgworker.task.TaskOptions;
 import dev.pgworker.task.TaskRegistration;
+import dev.pgworker.testing.LogCapture;
 import dev.pgworker.testing.RecordingListener;
 import dev.pgworker.testing.TestSchema;
 import dev.pgworker.testsupport.TestPostgres;
@@ -119,6 +125,40 @@ class WorkerFaultsTest {
 
         db.sql("drop trigger keep on {schema}._private_jobs").update();
         events.await(JobCompleted.class, 1);
+        Awaitility.await().until(() -> worker.status().stall() == null);
+    }
+
+    /** Who holds rows is found by what the rows say; who locks a table by the table. */
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "select from {schema}._private_jobs for update",
+                "update {schema}._private_jobs set priority = priority",
+                "select from {schema}._private_job_queues for update",
+                "lock table {schema}._private_jobs in share mode"
+            })
+    void whoHoldsTheRowsOfDueJobsIsNamed(String hold) throws SQLException {
+        db.scheduler().addJob(WORK, 1, JobSpec.builder().queueName("q").build());
+        Worker worker;
+        try (Connection connection = db.dataSource().getConnection();
+                Statement statement = connection.createStatement()) {
+            connection.setAutoCommit(false);
+            statement.execute("set local application_name = 'psql'");
+            statement.execute(db.schema().in(hold));
+            String holder;
+            try (ResultSet row = statement.executeQuery(
+                    "select pg_backend_pid() || ' of ' || current_user || ' (psql, idle in transaction'")) {
+                row.next();
+                holder = row.getString(1);
+            }
+            try (LogCapture log = new LogCapture(StallDiagnosis.class)) {
+                worker = db.start(impatient().task(WORK, (n, context) -> {}));
+                Awaitility.await().until(() -> String.valueOf(worker.status().stall()).contains(holder));
+                assertThat(log.messages()).anySatisfy(message -> assertThat(message).contains(holder));
+            }
+            connection.rollback();
+        }
+        events.await(JobCompleted.class);
         Awaitility.await().until(() -> worker.status().stall() == null);
     }
 

@@ -251,6 +251,62 @@ public final class ClaimStore {
         return new Look(first, anyDue, untilNext, at, took);
     }
 
+    // A row that somebody has locked or changed carries the transaction's id. Of those who share a lock it does not, and they are not found.
+    private static final String HOLDERS = """
+            with asked as (select (?::{schema}.pgworker_request).task_ids as task_ids),
+            due as (
+              (select j.id, j.xmax as job_xmax, null::pg_catalog.xid as queue_xmax from {schema}._private_jobs j
+                where j.is_available and j.job_queue_id is null and j.run_at operator(pg_catalog.<=) pg_catalog.now()
+                  and j.task_id operator(pg_catalog.=) any(array(select pg_catalog.unnest(a.task_ids) from asked a))
+                order by j.priority, j.run_at, j.id limit 200)
+              union all
+              (select j.id, j.xmax, q.xmax from {schema}._private_jobs j
+                join {schema}._private_job_queues q on q.id operator(pg_catalog.=) j.job_queue_id
+                where j.is_available and j.job_queue_id is not null and j.priority operator(pg_catalog.>=) -32768
+                  and j.run_at operator(pg_catalog.<=) pg_catalog.now()
+                  and j.task_id operator(pg_catalog.=) any(array(select pg_catalog.unnest(a.task_ids) from asked a))
+                order by j.priority, j.run_at, j.id limit 200)),
+            held as (
+              select l.pid, pg_catalog.format('the rows of %s due jobs or of their queues, such as job %s', pg_catalog.count(*), pg_catalog.min(d.id)) as what
+              from due d join pg_catalog.pg_locks l on l.locktype operator(pg_catalog.=) 'transactionid' and l.granted
+                and (l.transactionid operator(pg_catalog.=) d.job_xmax or l.transactionid operator(pg_catalog.=) d.queue_xmax)
+              group by l.pid
+              union all
+              select l.pid, pg_catalog.format('%s on %s', l.mode, c.relname)
+              from pg_catalog.pg_locks l join pg_catalog.pg_class c on c.oid operator(pg_catalog.=) l.relation
+              where l.granted and l.database operator(pg_catalog.=) (
+                  select d.oid from pg_catalog.pg_database d where d.datname operator(pg_catalog.=) pg_catalog.current_database())
+                and c.relnamespace operator(pg_catalog.=) '{schema}'::pg_catalog.regnamespace
+                and c.relkind operator(pg_catalog.=) 'r' and c.relname operator(pg_catalog.<>) all('{pgworker_turn,pgworker_limit_turn}')
+                and l.mode operator(pg_catalog.=) any('{ShareLock,ShareRowExclusiveLock,ExclusiveLock,AccessExclusiveLock}'))
+            select pg_catalog.string_agg(pg_catalog.format('%s holds %s',
+                case when h.pid is null then 'a prepared transaction'
+                  else pg_catalog.format('process %s of %s (%s%s)', h.pid, a.usename, a.application_name,
+                    case when a.xact_start is not null then pg_catalog.format(', %s, in a transaction for %s s', a.state,
+                      pg_catalog.round(pg_catalog.date_part('epoch', pg_catalog.clock_timestamp() operator(pg_catalog.-) a.xact_start))) end) end,
+                h.what), '; ')
+            from held h left join pg_catalog.pg_stat_activity a on a.pid operator(pg_catalog.=) h.pid
+            where h.pid is null or h.pid operator(pg_catalog.<>) pg_catalog.pg_backend_pid() and not coalesce(
+              a.xact_start operator(pg_catalog.>) (pg_catalog.clock_timestamp() operator(pg_catalog.-)
+                ?::pg_catalog.float8 operator(pg_catalog.*) interval '1 s'), false)
+            """;
+
+    /**
+     * Returns who holds the rows of due jobs, or locks of tables that a claim needs; null if nobody is found.
+     *
+     * @param longerThan how old the transaction has to be, where its age may be read
+     */
+    public @Nullable String holders(ClaimRequest request, Duration longerThan) throws SQLException {
+        return sql.<@Nullable String>call(HOLDERS, (connection, statement) -> {
+            statement.setString(1, request.text(sql.workerId()));
+            statement.setDouble(2, longerThan.toMillis() / 1000.0);
+            try (ResultSet row = statement.executeQuery()) {
+                row.next();
+                return row.getString(1);
+            }
+        });
+    }
+
     private static final String PAYLOADS = """
             select j.id, j.payload
             from rows from (pg_catalog.unnest(?::pg_catalog.int8[]), pg_catalog.unnest(?::pg_catalog.timestamptz[])) with ordinality g(id, claim, n)

@@ -258,22 +258,33 @@ public final class Claims {
     }
 
     /**
-     * Returns whether a job that this worker may run has been due for longer than that, and nobody holds it. May be called from any
-     * thread.
+     * Returns whether a job that this worker may run has been due for longer than that, and no worker holds it: one that could be claimed
+     * is due, or somebody is in the way. May be called from any thread.
      *
      * @param asked on whose connections
+     * @param holding how long somebody has to be in the way
      */
-    public boolean jobsWait(Duration longerThan, ClaimStore asked) throws SQLException {
+    public boolean jobsWait(Duration longerThan, ClaimStore asked, Duration holding) throws SQLException {
         if (due.foundNothingRecently()) {
             return false;
         }
         ClaimRequest request = ClaimRequest.of(permission.tasks().ordinary(), forbiddenIfKnown());
         Look look = asked.look(request, null, LOOK_LIMIT);
-        if (!look.anyDue()) {
+        Instant before = look.at().minus(longerThan);
+        if (look.first().values().stream().noneMatch(first -> first.runAt().isBefore(before))) {
             return false;
         }
         First first = asked.first(request, look.first().values());
-        return first != null && first.runAt().isBefore(look.at().minus(longerThan));
+        return first == null ? asked.holders(request, holding) != null : first.runAt().isBefore(before);
+    }
+
+    /**
+     * Returns who has been in the way of claims for longer than that; null if nobody is found. May be called from any thread.
+     *
+     * @param asked on whose connections
+     */
+    public @Nullable String holders(ClaimStore asked, Duration longerThan) throws SQLException {
+        return asked.holders(ClaimRequest.of(permission.tasks().ordinary(), forbiddenIfKnown()), longerThan);
     }
 
     /** Returns one of the jobs that cannot be claimed, and why; null if none is known. May be called from any thread. */

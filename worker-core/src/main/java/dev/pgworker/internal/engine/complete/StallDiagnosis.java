@@ -113,16 +113,28 @@ public final class StallDiagnosis {
         String obstacle = claimLoop.obstacle() == null ? completer.obstacle() : claimLoop.obstacle();
         LocalQueue.Load load = localQueue.load();
         if (obstacle != null) {
-            return obstacle;
+            return named(obstacle);
         }
         if (load.waiting() + load.unwritten() == 0) {
             String refusal = claims.refusal();
             return refusal == null
-                    ? "they cannot be claimed: another transaction holds their rows, or the database refuses to change them"
+                    ? named("they cannot be claimed: another transaction holds their rows or a lock of their tables, or the database refuses"
+                            + " to change them")
                     : "job " + refusal;
         }
         return load.waiting() + " claimed jobs wait for the handler executor, and the outcomes of " + load.unwritten()
                 + " are not written";
+    }
+
+    /** Adds who is in the way, if somebody is found who has been for long. */
+    private String named(String reason) {
+        try {
+            String holders = claims.holders(questions.store(), stallAfter());
+            return holders == null ? reason : reason + ". " + holders;
+        } catch (SQLException e) {
+            log.debug("Who is in the way cannot be found out", e);
+            return reason;
+        }
     }
 
     /** A pool has given no connection: the application may have all of them in use, though the database can be used. */
@@ -137,7 +149,7 @@ public final class StallDiagnosis {
 
     private boolean jobsWait(Duration longEnough, ClaimStore asked) throws SQLException {
         long begin = System.nanoTime();
-        boolean wait = claims.jobsWait(longEnough, asked);
+        boolean wait = claims.jobsWait(longEnough, asked, stallAfter());
         answerNanos = System.nanoTime() - begin;
         return wait;
     }
