@@ -49,7 +49,8 @@ final class WorkerAssembly {
     WorkerLifecycle lifecycle(String name) {
         return new WorkerLifecycle(
                 () -> name.equals(WorkerInstances.DEFAULT) ? buildAll() : List.of(build(name)),
-                instances.get(name).autoStartup());
+                instances.get(name).autoStartup(),
+                () -> instances.get(name).schemaInitializer().lookAfterStart());
     }
 
     /** Returns the default worker and those that the application has made itself; looks at the connections of all. */

@@ -41,6 +41,7 @@ final class WorkerLifecycle
 
     private final Supplier<List<Worker>> builder;
     private final boolean autoStartup;
+    private final Runnable afterStart;
     private @Nullable ApplicationContext context;
     private volatile List<Worker> workers = List.of();
     private volatile boolean stoppedWhileRunning;
@@ -50,10 +51,12 @@ final class WorkerLifecycle
      *
      * @param builder returns the workers, and throws if they cannot run; asked when all singletons exist
      * @param autoStartup whether the workers start with the context
+     * @param afterStart called after each start; must return at once
      */
-    WorkerLifecycle(Supplier<List<Worker>> builder, boolean autoStartup) {
+    WorkerLifecycle(Supplier<List<Worker>> builder, boolean autoStartup, Runnable afterStart) {
         this.builder = builder;
         this.autoStartup = autoStartup;
+        this.afterStart = afterStart;
     }
 
     /** What was started by hand goes on when a context is restarted that was paused, as the contexts of tests are. */
@@ -95,6 +98,7 @@ final class WorkerLifecycle
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }
+        afterStart.run();
     }
 
     private void awaitStarted() throws InterruptedException {

@@ -2,8 +2,12 @@ package dev.pgworker.autoconfigure;
 
 import java.time.Duration;
 
+import org.slf4j.Logger;
 import org.springframework.beans.factory.InitializingBean;
 
+import dev.pgworker.internal.failure.DatabaseFailure;
+import dev.pgworker.internal.failure.WorkerLog;
+import dev.pgworker.schema.SchemaException;
 import dev.pgworker.schema.SchemaMigrator;
 import dev.pgworker.schema.SchemaMode;
 
@@ -14,6 +18,8 @@ import dev.pgworker.schema.SchemaMode;
  * @since 0.1.0
  */
 public final class WorkerSchemaInitializer implements InitializingBean {
+
+    private static final Logger log = WorkerLog.of(WorkerSchemaInitializer.class);
 
     private final SchemaMigrator migrator;
     private final SchemaMode mode;
@@ -53,5 +59,30 @@ public final class WorkerSchemaInitializer implements InitializingBean {
     public void afterPropertiesSet() {
         migrator.apply(mode, startupTimeout);
         afterwards.run();
+    }
+
+    /**
+     * Logs what is wrong with a schema that nobody has looked at during the start. Returns at once: the start neither needs the database nor
+     * waits for it.
+     */
+    void lookAfterStart() {
+        if (mode == SchemaMode.NONE) {
+            Thread look = new Thread(this::tellProblem, "worker-schema-look");
+            look.setDaemon(true);
+            look.start();
+        }
+    }
+
+    private void tellProblem() {
+        try {
+            String unused = migrator.version();
+        } catch (SchemaException e) {
+            // That a database cannot be used a worker tells.
+            if (DatabaseFailure.of(e) != DatabaseFailure.OUTAGE) {
+                log.warn("{} {} It is used as it is, as worker.schema.mode=none says", e.problem(), e.action());
+            }
+        } catch (RuntimeException e) {
+            log.debug("The schema cannot be looked at", e);
+        }
     }
 }

@@ -15,6 +15,7 @@ import org.awaitility.Awaitility;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.autoconfigure.availability.ApplicationAvailabilityAutoConfiguration;
@@ -32,6 +33,8 @@ import org.springframework.boot.health.contributor.HealthIndicator;
 import org.springframework.boot.health.contributor.Status;
 import org.springframework.boot.test.context.FilteredClassLoader;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.context.ApplicationContext;
 
 import dev.pgworker.ImpatientWorkers;
@@ -52,6 +55,7 @@ import dev.pgworker.limit.Limit;
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** When the application is healthy and when not. */
+@ExtendWith(OutputCaptureExtension.class)
 class WorkerHealthTest {
 
     private static final Task<Greetings.Greeting> HELLO = Task.of("hello", Greetings.Greeting.class);
@@ -257,20 +261,34 @@ class WorkerHealthTest {
         });
     }
 
-    /** With {@code worker.schema.mode=none}, or after a deployment whose migration is still to come. */
+    private static final String OLDER =
+            "update {schema}.worker_flyway_history set checksum = checksum # 1 where script = 'R__20_claim.sql'";
+
+    @Test
+    void aSchemaOfAnOlderVersionIsToldAtAStartThatDoesNotLookAtIt(CapturedOutput output) {
+        db.sql(OLDER).update();
+        working().withPropertyValues("worker.schema.mode=none").run(context -> {
+            Awaitility.await().until(() -> output.getAll().contains("worker.schema.mode=none says"));
+            assertThat(output.getAll().lines().filter(line -> line.contains("is not up to date")))
+                    .singleElement()
+                    .asString()
+                    .contains("R__20_claim.sql", "Start once with worker.schema.mode=migrate");
+        });
+        db.sql(OLDER).update();
+    }
+
+    /** After a deployment whose migration is still to come, for instance. */
     @Test
     void aSchemaOfAnOlderVersion() {
         working().run(context -> {
             events.await(ListenerConnected.class);
-            String older =
-                    "update {schema}.worker_flyway_history set checksum = checksum # 1 where script = 'R__20_claim.sql'";
-            db.sql(older).update();
+            db.sql(OLDER).update();
 
             assertThat(health(context, "schema").getStatus()).isEqualTo(Status.DOWN);
             assertThat(health(context, "schema").getDetails().get("problem"))
                     .asString()
                     .contains("is not up to date", "R__20_claim.sql", "worker.schema.mode=migrate");
-            db.sql(older).update();
+            db.sql(OLDER).update();
             assertThat(health(context, "schema").getStatus()).isEqualTo(Status.UP);
         });
     }
