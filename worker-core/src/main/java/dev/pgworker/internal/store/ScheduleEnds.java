@@ -87,7 +87,8 @@ public final class ScheduleEnds {
     private static final String END = """
             update {schema}.pgworker_schedules s set
               awaits_end = false,
-              next_at = case when e.next_at >= s.ends_at then null else e.next_at end
+              next_at = case when e.next_at >= s.ends_at then null else e.next_at end,
+              retry_at = case when s.retry_at is null or e.next_at >= s.ends_at then null else e.next_at end
             from (
               select l.name, greatest(?::pg_catalog.timestamptz + l.every, l.starts_at) next_at from {schema}.pgworker_schedules l
               where l.name = any(?) and l.awaits_end and l.paused_at is null and l.kind = 'delay' and not exists (

@@ -25,9 +25,13 @@ public record ScheduleStep(
         @Nullable Instant laterAt,
         @Nullable String problem) {
 
+    /** Stands for the next due time while that is not known: {@link ScheduleEnds} puts it in this one's place. */
+    private static final Instant AFTER_THE_END = Instant.parse("9999-01-01T00:00:00Z");
+
     /** Returns the same, but to go on apart from those that are in time. */
     ScheduleStep apart() {
-        return new ScheduleStep(due, jobs, nextAt, awaitsEnd, laterAt == null ? nextAt : laterAt, problem);
+        Instant next = awaitsEnd ? AFTER_THE_END : nextAt;
+        return new ScheduleStep(due, jobs, nextAt, awaitsEnd, laterAt == null ? next : laterAt, problem);
     }
 
     /**

@@ -594,6 +594,25 @@ class ScheduleServiceTest {
         });
     }
 
+    @Test
+    void aDelayIsExecutedApartFromOthersForAsLongAsItIsSlow() throws Exception {
+        beforeSlowJobs("perform pg_sleep(0.15);");
+        put("slow", Recurrence.fixedDelay(Duration.ofSeconds(10)), schedule -> schedule.payload(java.util.Map.of("slow", 1)));
+        ScheduleService service = service();
+        run(service);
+        assertThat(jobs()).containsExactly("slow 12:00:20");
+        for (int execution = 1; execution <= 2; execution++) {
+            end("delete from {schema}._private_jobs where id = %s returning 1");
+            now = START.plusSeconds(100L * execution);
+            run(service);
+            now = now.plusSeconds(10);
+            runThoseInTime(service);
+            assertThat(db.jobs()).as("jobs added by those in time").isZero();
+            run(service);
+            assertThat(db.jobs()).isOne();
+        }
+    }
+
     private void beforeSlowJobs(String plpgsql) {
         db.sql("create function {schema}.slow() returns trigger language plpgsql as $$ begin " + plpgsql
                         + " return new; end $$")
