@@ -9,10 +9,6 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
-import java.util.Queue;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ConcurrentLinkedQueue;
-import java.util.stream.IntStream;
 import javax.sql.DataSource;
 
 import com.zaxxer.hikari.HikariConfig;
@@ -47,8 +43,8 @@ import dev.pgworker.task.PayloadCodec;
 import dev.pgworker.task.TaskOptions;
 import dev.pgworker.task.TaskRegistration;
 import dev.pgworker.testing.OwnDatabase;
-import dev.pgworker.testing.OwnThread;
-import dev.pgworker.testing.PgBouncer;
+import dev.pgworker.testsupport.ForeignApplication;
+import dev.pgworker.testsupport.PgBouncer;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
@@ -67,8 +63,6 @@ class PoolerTest {
 
     private final OwnDatabase database = new OwnDatabase();
     private final List<AutoCloseable> closed = new ArrayList<>();
-    private final Queue<String> seen = new ConcurrentLinkedQueue<>();
-    private volatile boolean ends;
 
     @BeforeEach
     void create() {
@@ -88,11 +82,7 @@ class PoolerTest {
         PgBouncer bouncer = PgBouncer.start(server, "pooler-" + mode, mode, sessions);
         Assumptions.assumeTrue(bouncer != null, "PgBouncer is not installed");
         closed.add(bouncer);
-        return database.url().replaceFirst(":" + server + "/", ":" + bouncer.port() + "/");
-    }
-
-    private static String unprepared(String url) {
-        return url + (url.contains("?") ? "&" : "?") + "prepareThreshold=0";
+        return bouncer.behind(database.url());
     }
 
     private HikariDataSource pool(String url, int size) {
@@ -110,92 +100,22 @@ class PoolerTest {
         return plain;
     }
 
-    /** What PgBouncer itself sets for its clients is not ours; each transaction begins with the isolation that is the session's default. */
-    private static final String LEFT = """
-            select concat_ws('; ',
-              (select string_agg(name || '=' || setting, ', ') from pg_catalog.pg_settings where source = 'session' and name not in
-                ('application_name', 'client_encoding', 'DateStyle', 'TimeZone', 'standard_conforming_strings', 'extra_float_digits',
-                  'transaction_isolation') and name not like 'pgworker.%'),
-              (select string_agg('lock ' || classid || ' ' || objid, ', ') from pg_catalog.pg_locks
-                where locktype = 'advisory' and pid = pg_catalog.pg_backend_pid()),
-              (select string_agg('prepared ' || statement, ', ') from pg_catalog.pg_prepared_statements),
-              (select string_agg('listens to ' || c, ', ') from pg_catalog.pg_listening_channels() c),
-              (select string_agg('temporary ' || relname, ', ') from pg_catalog.pg_class
-                where relnamespace = pg_catalog.pg_my_temp_schema()))
-            """;
-
-    private void look(Statement statement) {
-        try {
-            statement.executeQuery("select count(*) from orders").close();
-            try (ResultSet row = statement.executeQuery(LEFT)) {
-                row.next();
-                if (!row.getString(1).isEmpty()) {
-                    seen.add(row.getString(1));
-                }
-            }
-        } catch (SQLException e) {
-            seen.add(e.getMessage());
-        }
-    }
-
-    /** An application with nothing but statements that commit by themselves, from now on to the end. */
-    private void startForeign(String url, int clients) throws SQLException {
-        try (Connection connection = plain(database.url()).getConnection();
-                Statement statement = connection.createStatement()) {
-            statement.execute("create schema shop; create table shop.orders (id int)");
-            statement.execute("alter role current_user in database " + connection.getCatalog()
-                    + " set search_path = shop, public");
-        }
-        HikariDataSource pool = pool(unprepared(url), clients);
-        List<CompletableFuture<Void>> running = IntStream.range(0, clients)
-                .mapToObj(i -> CompletableFuture.runAsync(() -> askAgainAndAgain(pool), OwnThread.EACH))
-                .toList();
-        closed.add(() -> {
-            ends = true;
-            running.forEach(CompletableFuture::join);
-        });
-    }
-
-    private void askAgainAndAgain(DataSource pool) {
-        while (!ends) {
-            try (Connection connection = pool.getConnection();
-                    Statement statement = connection.createStatement()) {
-                look(statement);
-            } catch (SQLException e) {
-                seen.add(String.valueOf(e.getMessage()));
-            }
-        }
-    }
-
-    /** Looks at all sessions that there are. */
-    private void lookAtAllSessions(String url) throws SQLException {
-        List<Connection> all = new ArrayList<>();
-        try {
-            for (int i = 0; i < SESSIONS; i++) {
-                Connection connection = plain(unprepared(url)).getConnection();
-                all.add(connection);
-                connection.setAutoCommit(false);
-                try (Statement statement = connection.createStatement()) {
-                    look(statement);
-                }
-            }
-        } finally {
-            for (Connection connection : all) {
-                connection.close();
-            }
-        }
+    private ForeignApplication foreign(String pooled, int clients) throws SQLException {
+        ForeignApplication foreign = ForeignApplication.start(database.url(), pooled, clients);
+        closed.add(foreign);
+        return foreign;
     }
 
     @ParameterizedTest
     @CsvSource({"transaction, true", "transaction, false", "session, true", "session, false"})
     void startsMigratesRunsAndStops(String mode, boolean everything) throws Exception {
         String pooled = bouncer(mode, mode.equals("session") ? 40 : SESSIONS);
-        startForeign(pooled, 3);
-        HikariDataSource pool = pool(unprepared(pooled), 6);
+        ForeignApplication foreign = foreign(pooled, 3);
+        HikariDataSource pool = pool(ForeignApplication.unprepared(pooled), 6);
         DataSource direct = everything ? null : plain(database.url());
         new SchemaMigrator(direct == null ? pool : direct, SCHEMA).migrate();
         JobScheduler scheduler = WorkerClient.jobScheduler(pool, SCHEMA, new PayloadCodec(new JsonMapper()));
-        Worker worker = worker(pool, plain(unprepared(pooled)), direct);
+        Worker worker = worker(pool, plain(ForeignApplication.unprepared(pooled)), direct);
         worker.start();
         boolean listens = !everything || mode.equals("session");
 
@@ -219,9 +139,9 @@ class PoolerTest {
         new SchemaMigrator(pool, SCHEMA).migrate();
 
         if (mode.equals("transaction")) {
-            lookAtAllSessions(pooled);
+            foreign.lookAtSessions(SESSIONS);
         }
-        assertThat(seen).isEmpty();
+        assertThat(foreign.seen()).isEmpty();
         assertThat(registered()).isZero();
     }
 
@@ -283,8 +203,8 @@ class PoolerTest {
     @Test
     void aPoolerWithoutTransactionsIsRefused() throws Exception {
         String pooled = bouncer("statement", SESSIONS);
-        startForeign(pooled, 2);
-        HikariDataSource pool = pool(unprepared(pooled), 2);
+        ForeignApplication foreign = foreign(pooled, 2);
+        HikariDataSource pool = pool(ForeignApplication.unprepared(pooled), 2);
 
         assertThatExceptionOfType(SchemaException.class)
                 .isThrownBy(() -> new SchemaMigrator(pool, SCHEMA).migrate())
@@ -293,13 +213,13 @@ class PoolerTest {
         new SchemaMigrator(plain(database.url()), SCHEMA).migrate();
         assertThatExceptionOfType(SchemaException.class)
                 .isThrownBy(() -> new SchemaMigrator(pool, SCHEMA).checkConnections());
-        assertThat(seen).isEmpty();
+        assertThat(foreign.seen()).isEmpty();
     }
 
     @Test
     void preparedStatementsThatReachSharedSessionsAreRefused() throws Exception {
         String pooled = bouncer("transaction", SESSIONS);
-        startForeign(pooled, 1);
+        ForeignApplication foreign = foreign(pooled, 1);
         HikariDataSource pool = pool(pooled, 2);
 
         assertThatExceptionOfType(SchemaException.class)
@@ -308,8 +228,8 @@ class PoolerTest {
         assertThat(count("select count(*) from pg_namespace where nspname = 'pooled'"))
                 .isZero();
 
-        lookAtAllSessions(pooled);
-        assertThat(seen).isEmpty();
+        foreign.lookAtSessions(SESSIONS);
+        assertThat(foreign.seen()).isEmpty();
         new SchemaMigrator(pool(bouncer("session", SESSIONS), 1), SCHEMA).migrate();
     }
 }

@@ -34,8 +34,16 @@ final class ConnectionProperties {
             Map.entry("PGSSLCERT", "sslcert"),
             Map.entry("PGSSLKEY", "sslkey"));
 
-    private static final Map<String, String> DEFAULTS =
-            Map.of("ApplicationName", "worker-cli", "connectTimeout", "10", "tcpKeepAlive", "true");
+    /** Nothing is prepared on the server: behind a connection pooler others would meet it in their sessions. */
+    private static final Map<String, String> DEFAULTS = Map.of(
+            "ApplicationName",
+            "worker-cli",
+            "connectTimeout",
+            "10",
+            "tcpKeepAlive",
+            "true",
+            "prepareThreshold",
+            "0");
 
     private final Map<String, String> environment;
 

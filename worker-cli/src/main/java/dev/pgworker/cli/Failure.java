@@ -115,6 +115,12 @@ record Failure(int exitStatus, String message, @Nullable String hint) {
         if (state.equals("3D000")) {
             return new Failure(ExitStatus.CONNECTION, said, "Create it, or name another one in --url.");
         }
+        if (said.contains("statement pooling")) {
+            return new Failure(
+                    ExitStatus.CONNECTION,
+                    "The connection pooler allows no transactions (pool_mode=statement in PgBouncer). " + said,
+                    "Use pool_mode=transaction or pool_mode=session, or an address of PostgreSQL itself.");
+        }
         if (state.startsWith("08")) {
             return new Failure(
                     ExitStatus.CONNECTION,

@@ -17,8 +17,8 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Predicate;
 import java.util.stream.Stream;
 
-import dev.pgworker.testing.PgBouncer;
 import dev.pgworker.testing.WorkerProcess;
+import dev.pgworker.testsupport.PgBouncer;
 
 /**
  * The worker processes. Every second one reaches its server through a {@link FlakyProxy}. Of the others one half is behind

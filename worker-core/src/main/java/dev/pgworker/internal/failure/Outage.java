@@ -235,6 +235,12 @@ public final class Outage {
 
         static Cause of(Throwable error) {
             String state = state(error);
+            if (describe(error).contains("statement pooling")) {
+                return new Cause(
+                        "pooling",
+                        ". The connection pooler allows no transactions: use pool_mode=transaction or pool_mode=session, or"
+                                + " an address of PostgreSQL itself");
+            }
             if (state == null && describe(error).contains("total=0,")) {
                 return new Cause(
                         "silent",

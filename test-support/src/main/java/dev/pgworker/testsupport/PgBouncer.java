@@ -1,4 +1,4 @@
-package dev.pgworker.testing;
+package dev.pgworker.testsupport;
 
 import java.io.IOException;
 import java.net.InetAddress;
@@ -17,10 +17,10 @@ import org.jspecify.annotations.Nullable;
 public final class PgBouncer implements AutoCloseable {
 
     private final Path configuration;
-    private final WorkerProcess process;
+    private final Process process;
     private final int port;
 
-    private PgBouncer(Path configuration, WorkerProcess process, int port) {
+    private PgBouncer(Path configuration, Process process, int port) {
         this.configuration = configuration;
         this.process = process;
         this.port = port;
@@ -71,7 +71,11 @@ public final class PgBouncer implements AutoCloseable {
         List<String> command = root
                 ? List.of(program.toString(), "-u", "nobody", file.toString())
                 : List.of(program.toString(), file.toString());
-        PgBouncer bouncer = new PgBouncer(file, WorkerProcess.start(command, name + "pgbouncer"), port);
+        Process process = new ProcessBuilder(command)
+                .redirectErrorStream(true)
+                .redirectOutput(Path.of("target", name + "-pgbouncer.log").toFile())
+                .start();
+        PgBouncer bouncer = new PgBouncer(file, process, port);
         Awaitility.await().until(() -> answers(port));
         return bouncer;
     }
@@ -90,13 +94,19 @@ public final class PgBouncer implements AutoCloseable {
         }
     }
 
+    /** Returns the port of the loopback interface at which it listens. */
     public int port() {
         return port;
     }
 
+    /** Returns the address of a database behind it, given that of the same database at the server. */
+    public String behind(String url) {
+        return url.replaceFirst(":\\d+/", ":" + port + "/");
+    }
+
     @Override
     public void close() throws IOException {
-        process.close();
+        process.destroyForcibly().onExit().join();
         Files.delete(configuration);
     }
 }
