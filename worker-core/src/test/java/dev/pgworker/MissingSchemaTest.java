@@ -5,6 +5,8 @@ import java.time.Duration;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import dev.pgworker.event.WorkerEvent.JobCompleted;
 import dev.pgworker.internal.failure.Failures;
@@ -26,6 +28,24 @@ class MissingSchemaTest {
     final TestSchema db = new TestSchema();
 
     private final RecordingListener events = new RecordingListener();
+
+    /** As a schema of an older version lacks something. */
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "alter type {schema}.pgworker_request rename to former",
+                "alter function {schema}.pgworker_look({schema}.pgworker_request, {schema}.pgworker_floor[]) rename to former",
+                "alter table {schema}.pgworker_pauses rename column kind to former"
+            })
+    void anOlderOneIsToldAsWell(String older) {
+        db.sql(older).update();
+        try (LogCapture log = new LogCapture(Outage.class)) {
+            Worker worker = db.start(db.worker().task(WORK, (n, context) -> {}));
+            Awaitility.await().until(() -> worker.status().stall() != null);
+            assertThat(worker.status().stall()).contains("not up to date", "worker.schema.mode=migrate");
+            assertThat(log.messages()).singleElement().asString().startsWith("No job can run: the schema is not installed, or not up to date");
+        }
+    }
 
     @Test
     void isToldOnceWithTheRemedyAndWorksWhenThereIsOne() {

@@ -26,8 +26,8 @@ public enum DatabaseFailure {
 
     private static final int DEEPEST_CAUSE = 20;
 
-    /** A schema, a table or view, a function. */
-    private static final Set<String> MISSING = Set.of("3F000", "42P01", "42883");
+    /** A schema, a table or view, a function, a type, a column. */
+    private static final Set<String> MISSING = Set.of("3F000", "42P01", "42883", "42704", "42703");
 
     /** Classifies a failure. Never throws, whatever the methods of the exception do. */
     public static DatabaseFailure of(Throwable failure) {
