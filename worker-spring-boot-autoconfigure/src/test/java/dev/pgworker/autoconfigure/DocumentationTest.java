@@ -183,17 +183,18 @@ class DocumentationTest {
     }
 
     @Test
-    void theReadmeHasTheDefaultsOfItsProperties() throws IOException {
+    void theMostCommonPropertiesHaveTheirDefaults() throws IOException {
         Map<String, JsonNode> known = StreamSupport.stream(metadata().spliterator(), false)
                 .collect(Collectors.toMap(property -> property.path("name").asString(), property -> property));
+        String page = read(ROOT.resolve("docs/properties.md"));
         List<MatchResult> rows = Pattern.compile("^\\| `([a-z.-]+)`[^|]*\\| ([^|]*) \\|", Pattern.MULTILINE)
-                .matcher(read(ROOT.resolve("README.md")))
+                .matcher(page.substring(0, page.indexOf("<!-- properties -->")))
                 .results()
                 .toList();
 
         assertThat(rows).isNotEmpty();
         for (MatchResult row : rows) {
-            assertThat(known).as("properties in README").containsKey(row.group(1));
+            assertThat(known).as("properties in the first table").containsKey(row.group(1));
             JsonNode property = Objects.requireNonNull(known.get(row.group(1)));
             if (property.has("defaultValue")) {
                 assertThat(row.group(2))
@@ -225,21 +226,6 @@ class DocumentationTest {
         return type.isSealed()
                 ? Stream.of(type.getPermittedSubclasses()).flatMap(DocumentationTest::events)
                 : Stream.of(type);
-    }
-
-    @Test
-    void theSlowTestsAreListed() throws IOException {
-        Set<String> listed = Pattern.compile("`(\\w+Test)` \\| \\d+")
-                .matcher(read(ROOT.resolve("CONTRIBUTING.md")))
-                .results()
-                .map(match -> match.group(1))
-                .collect(Collectors.toSet());
-        try (Stream<Path> tests = Files.walk(ROOT.resolve("worker-core/src/test"))) {
-            assertThat(tests.filter(file -> file.toString().endsWith(".java"))
-                            .filter(file -> read(file).contains("@Tag(\"slow\")"))
-                            .map(file -> file.getFileName().toString().replace(".java", "")))
-                    .containsExactlyInAnyOrderElementsOf(listed);
-        }
     }
 
     private static String sources() throws IOException {
