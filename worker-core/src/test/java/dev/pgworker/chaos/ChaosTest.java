@@ -24,7 +24,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 /**
  * Worker processes that are killed, paused and cut off while they work, on a server that crashes. What must hold then is
  * checked against a ledger of all that was added and run. Minutes, workers and seed can be given: see
- * docs/reliability.md.
+ * docs/fault-tests.md.
  */
 @DisabledOnOs(value = OS.WINDOWS, disabledReason = "needs the signals of kill")
 @Tag("any-postgres")

@@ -21,7 +21,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 /**
  * Looks for faults that nobody has thought of: many short runs of a worker whose database, executor and callbacks fail at
- * random. How many, and with which seeds, can be given: see docs/reliability.md.
+ * random. How many, and with which seeds, can be given: see docs/fault-tests.md.
  */
 @Tag("thorough")
 @Tag("any-postgres")

@@ -137,7 +137,7 @@ final class GuideStyle {
                 .replaceAll("!?\\[([^\\]]*)]\\([^)]*\\)", "$1")
                 .replaceAll("<https?:[^>]*>", "X")
                 .replaceAll("\\s+", " ");
-        for (String sentence : text.split("(?<=[.!?])[\")]? (?=[\\p{Lu}\\d\"(*])|(?<=:)$")) {
+        for (String sentence : text.split("(?<=[.!?])[\")*]* (?=[\\p{Lu}\\d\"(*])")) {
             if (!sentence.isBlank()) {
                 sentences.add(sentence.strip());
             }
