@@ -71,11 +71,14 @@ final class GuideStyle {
                     "a link to performance.md, which has figures with their machine"),
             Rule.everywhere("emoji", "[\\x{2600}-\\x{27BF}\\x{1F300}-\\x{1FAFF}]", "words"));
 
+    private static final Pattern EMPTY_HEADER = Pattern.compile("^(\\|(?:[^\n]*\\|)?\\s*\\|[^\n]*)\n\\|-", Pattern.MULTILINE);
+
     private GuideStyle() {}
 
     /** Returns what is wrong with a page in Markdown, each with its sentence. */
     static List<String> problemsOfPage(String page) {
         List<String> problems = new ArrayList<>();
+        EMPTY_HEADER.matcher(page).results().forEach(header -> problems.add("empty table header: " + header.group(1)));
         for (String sentence : sentences(page)) {
             RULES.forEach(rule -> check(rule, sentence, problems));
             int words = words(sentence);
