@@ -124,7 +124,8 @@ final class GuideStyle {
                 paragraph.setLength(0);
             }
             if (line.strip().startsWith("|")) {
-                for (String cell : line.replaceAll("`[^`]*`", "X").split("\\|", -1)) {
+                // The parts of a cell are no sentences, so a semicolon ends one.
+                for (String cell : line.replaceAll("`[^`]*`", "X").split("\\||;", -1)) {
                     split(cell, sentences);
                 }
             } else if (!code) {
