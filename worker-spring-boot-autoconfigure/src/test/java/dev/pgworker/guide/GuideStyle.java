@@ -119,7 +119,7 @@ final class GuideStyle {
         for (String line : text.split("\n", -1)) {
             code = line.isBlank() ? code : line.startsWith("    ") && (afterBlank || code) && !line.strip().startsWith("|");
             afterBlank = line.isBlank();
-            if (afterBlank || code || line.matches(" *(?:[-*#>|]|\\d+\\.).*")) {
+            if (afterBlank || code || line.matches(" *(?:[-*>] |#+ |\\||\\d+\\. ).*")) {
                 split(paragraph.toString(), sentences);
                 paragraph.setLength(0);
             }
