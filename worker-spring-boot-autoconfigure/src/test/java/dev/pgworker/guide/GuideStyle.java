@@ -71,7 +71,7 @@ final class GuideStyle {
                     "a link to performance.md, which has figures with their machine"),
             Rule.everywhere("emoji", "[\\x{2600}-\\x{27BF}\\x{1F300}-\\x{1FAFF}]", "words"));
 
-    private static final Pattern EMPTY_HEADER = Pattern.compile("^(\\|(?:[^\n]*\\|)?\\s*\\|[^\n]*)\n\\|-", Pattern.MULTILINE);
+    private static final Pattern EMPTY_HEADER = Pattern.compile("^(\\|(?:[^\n]*\\|)?[ \t]*\\|[^\n]*)\n\\|-", Pattern.MULTILINE);
 
     private GuideStyle() {}
 
