@@ -58,8 +58,9 @@ import dev.pgworker.task.CancelSettings;
  * @param limits Limits of the jobs that run at once or start in a period, across all workers of the schema, by name.
  * @param tasks Tasks that this worker serves, or * for all that the application has handlers for. By default, those that no
  *     other worker of the application serves.
- * @param taskDefaults Defaults for single tasks, by their names; in brackets, as in "[send-mail]", if a name has other characters
- *     than letters, digits, - and _. What code says takes precedence.
+     * @param taskDefaults Defaults for single tasks, by their names; in brackets, as in "[send-mail]", if a name has other
+     *     characters
+ *     than letters, digits, - and _. Settings in code take precedence.
  * @param dataSource Name of the data source bean whose database holds the jobs. By default, the one marked with
  *     WorkerDataSource, or the primary one.
  * @param transactionManager Name of the transaction manager bean that transactional handlers use. By default, the one marked
@@ -123,7 +124,7 @@ public record WorkerProperties(
      * The database schema that holds the jobs.
      *
      * @param name Name of the schema. Lower-case letters, digits and underscores.
-     * @param mode What to do with the schema on startup.
+     * @param mode Action on the schema on startup.
      * @param peerIndexes Whether to keep the indexes that only Node.js and Rust workers use: in schemas that they installed,
      *     always or never.
      * @param startupTimeout Maximum time to wait on startup for a database server that is still starting.
@@ -150,15 +151,15 @@ public record WorkerProperties(
     }
 
     /**
-     * The connection that listens for notifications. With any of these set, it is opened apart from the application's
-     * pool, for instance past a connection pooler that does not pass notifications on.
+     * Listener connection. With any of these set, it is not opened like the connections of the application's pool, for
+     * example to bypass a connection pooler that does not forward notifications.
      *
      * @param enabled Whether to listen for notifications. If not, the worker keeps no connection for it and finds jobs at the
      *     poll interval only.
-     * @param url JDBC URL of the connection that listens for notifications. By default, that of the application's data
+     * @param url JDBC URL of the listener connection. By default, that of the application's data
      *     source.
-     * @param user User of the connection that listens for notifications. By default, that of the application's data source.
-     * @param password Password of the connection that listens for notifications. By default, that of the application's data
+     * @param user User of the listener connection. By default, that of the application's data source.
+     * @param password Password of the listener connection. By default, that of the application's data
      *     source.
      * @since 0.1.0
      */
@@ -279,11 +280,11 @@ public record WorkerProperties(
     /**
      * Removal of data that is no longer used. Each time is that of one worker of the schema, whichever is first.
      *
-     * @param schedule When to remove it: a cron expression of Spring with six fields, such as "0 0 3 * * *", or a macro such as
-     *     "@daily", in the time zone worker.crontab-zone. By default, or if set to "-", never.
-     * @param tasks What to remove.
-     * @param failedJobsOlderThan How long ago the last attempt of a permanently failed job must have ended for it to be removed,
-     *     if that is among the tasks, 0 to 3650 days.
+     * @param schedule Time of the removal: a Spring cron expression with six fields, such as "0 0 3 * * *", or a macro such
+     *     as "@daily". The time zone is worker.crontab-zone. By default, or if set to "-", never.
+     * @param tasks Data to remove.
+     * @param failedJobsOlderThan Age of the last attempt from which permanently failed jobs are removed, if that is among
+     *     the tasks, 0 to 3650 days.
      * @since 0.1.0
      */
     public record Cleanup(
@@ -342,10 +343,9 @@ public record WorkerProperties(
     /**
      * How handlers are ended whose jobs are cancelled.
      *
-     * @param interruptAfter How long a handler may go on undisturbed after its job has been cancelled, before its thread is
+     * @param interruptAfter Time that a handler has to end by itself after its job has been cancelled, before its thread is
      *     interrupted, 0 to 365 days. JobContext.isCancelled() returns true at once.
-     * @param abandonAfter How long a handler may take to end after it was interrupted, before the worker goes on without it, 0 to
-     *     365 days.
+     * @param abandonAfter Time that a handler has to end after its interrupt, before the worker abandons it, 0 to 365 days.
      * @since 0.1.0
      */
     public record Cancel(
