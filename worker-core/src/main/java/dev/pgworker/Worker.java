@@ -82,7 +82,7 @@ public final class Worker implements AutoCloseable {
     }
 
     /**
-     * Returns a builder for a worker that takes its connections from the given data source: up to four for short
+     * Returns a builder for a worker that takes its connections from the given data source. These are up to four for short
      * periods, and a fifth while many jobs are due; one permanently and another for short periods unless a {@link
      * Builder#privateDataSource} is set; and one for each transactional handler while it runs. {@link
      * #connectionsNeeded} returns the total.
@@ -191,8 +191,8 @@ public final class Worker implements AutoCloseable {
     }
 
     /**
-     * Stops the worker: stops claiming jobs, releases jobs that have not been started, waits for running handlers and
-     * interrupts them when the grace period has elapsed, writes the outcomes, and deregisters the worker. Returns when
+     * Stops the worker. It stops claiming jobs, releases jobs that have not been started, waits for running handlers
+     * and interrupts them when the grace period has elapsed, writes the outcomes, and deregisters the worker. Returns when
      * all of this is done, or after {@link WorkerSettings#stopLimit}. Does nothing if the worker is not running.
      *
      * <p>A handler that calls this method is interrupted with the others when the grace period has elapsed, and the
@@ -269,15 +269,15 @@ public final class Worker implements AutoCloseable {
     }
 
     /**
-     * Returns the maximum number of connections that the worker takes from its data source at the same time: its own
-     * and, if a handler is transactional, one for each job that can run concurrently. Connections that handlers take
-     * themselves are not included.
+     * Returns the maximum number of connections that the worker takes from its data source at the same time. These
+     * are its own and, if a handler is transactional, one for each job that can run concurrently. Connections that handlers
+     * take themselves are not included.
      */
     public int connectionsNeeded() {
         return parts.connectionsNeeded();
     }
 
-    /** Returns true if the worker takes the listening connection from its data source, and keeps it while it runs. */
+    /** Returns true if the worker takes the listener connection from its data source, and keeps it while it runs. */
     public boolean isListeningOnDataSource() {
         return parts.settings().listen() && parts.listenDataSource() == parts.dataSource();
     }
@@ -406,7 +406,7 @@ public final class Worker implements AutoCloseable {
         }
 
         /**
-         * Sets the data source of the listening connection, for instance one that bypasses a connection pooler. With a
+         * Sets the data source of the listener connection, for example one that bypasses a connection pooler. With a
          * {@code PGSimpleDataSource} that does not set a {@code socketFactory}, jobs start about a millisecond sooner
          * than with other data sources, and a flood of notifications, which whoever may connect to the database can send,
          * does not exhaust the memory.
@@ -417,7 +417,7 @@ public final class Worker implements AutoCloseable {
         }
 
         /**
-         * Sets the data source of the heartbeat's connection, and of the listening connection unless a {@link
+         * Sets the data source of the heartbeat's connection, and of the listener connection unless a {@link
          * #listenDataSource} is set. With a separate data source, neither has to wait when handlers use all connections
          * of a pool. The heartbeat keeps its connection open. The data source should open a new connection at each
          * call, with connect and socket timeouts of a few seconds. The default is the worker's data source, which is
@@ -444,7 +444,7 @@ public final class Worker implements AutoCloseable {
         }
 
         /**
-         * Sets the executor that runs the handlers, for instance on virtual threads. It must be able to run as many
+         * Sets the executor that runs the handlers, for example on virtual threads. It must be able to run as many
          * tasks at a time as the concurrency allows. The worker does not shut it down. By default, handlers run on
          * threads of the worker.
          */

@@ -79,8 +79,8 @@ public record WorkerSettings(
     }
 
     /**
-     * Returns the maximum time that stopping the worker takes, whatever handlers, listeners and the database do: the
-     * grace period plus 15 s, which are needed only if something does not respond.
+     * Returns the maximum time that stopping the worker takes. It is the grace period plus 15 s, which are needed
+     * only if something does not respond.
      */
     public Duration stopLimit() {
         return shutdownGracePeriod.plus(STOP_ALLOWANCE);

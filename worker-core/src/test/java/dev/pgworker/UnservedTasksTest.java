@@ -174,7 +174,7 @@ class UnservedTasksTest {
                 """).update();
         add("helo", 1);
         start();
-        awaitTold("A look for tasks that nobody serves was cancelled");
+        awaitTold("A look for tasks that no worker serves was cancelled");
 
         db.sql(
                         "create or replace function {schema}.refuse(text[], interval, int) returns boolean language sql as $$ select true $$")

@@ -194,7 +194,7 @@ final class CancelCommand extends SessionCommand {
                         + " not run again.";
             case CANCELLED -> (one ? "was" : "were") + " running, and " + (one ? "has" : "have") + " been cancelled.";
             case COMPLETED -> (one ? "was" : "were") + " running, and succeeded all the same.";
-            case GONE -> (one ? "does" : "do") + " not exist any more.";
+            case GONE -> "no longer " + (one ? "exists." : "exist.");
         };
     }
 }

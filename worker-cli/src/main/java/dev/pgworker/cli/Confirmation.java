@@ -8,7 +8,7 @@ final class Confirmation {
 
     @Option(
             names = {"-y", "--yes"},
-            description = "Do not ask whether to go on. Needed where there is no terminal.")
+            description = "Do not ask for confirmation. Needed without a terminal.")
     private boolean yes;
 
     /**
@@ -23,7 +23,7 @@ final class Confirmation {
         if (!terminal.isInteractive()) {
             throw new CommandFailure(
                     ExitStatus.NOT_CONFIRMED,
-                    what + "? Nobody can be asked here: add --yes to do it. Nothing was done.");
+                    what + "? There is no terminal to ask: add --yes to do it. Nothing was done.");
         }
         String answer = terminal.ask(what + "? [y/N] ");
         if (!isYes(answer)) {

@@ -66,10 +66,10 @@ final class HistoryCommand extends SessionCommand {
     @Option(
             names = {"-n", "--limit"},
             paramLabel = "N",
-            description = "How many at most, 1 to 1000. Default: ${DEFAULT-VALUE}.")
+            description = "Largest number of rows, 1 to 1000. Default: ${DEFAULT-VALUE}.")
     private int limit = 50;
 
-    @Option(names = "--after", paramLabel = "PLACE", description = "Go on after what the page before names as next.")
+    @Option(names = "--after", paramLabel = "PLACE", description = "Continue after the position that the previous page has shown.")
     private @Nullable String after;
 
     HistoryCommand(Session session) {

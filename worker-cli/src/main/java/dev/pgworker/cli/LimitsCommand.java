@@ -74,7 +74,7 @@ final class LimitsCommand {
         @Option(
                 names = {"-n", "--limit"},
                 paramLabel = "N",
-                description = "How many values at most, 1 to 1000. Default: ${DEFAULT-VALUE}.")
+                description = "Largest number of values, 1 to 1000. Default: ${DEFAULT-VALUE}.")
         private int most = 100;
 
         @Option(names = "--after", paramLabel = "VALUE", description = "Begin after this value.")
@@ -131,7 +131,7 @@ final class LimitsCommand {
     @Command(
             name = "put",
             description = {
-                "Make a limit, or change the one of this name.",
+                "Create a limit, or update the one of this name.",
                 "One that an application declares is as it declares it again when the application starts."
             })
     static final class Put extends SessionCommand {

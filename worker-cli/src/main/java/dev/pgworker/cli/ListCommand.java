@@ -26,10 +26,10 @@ final class ListCommand extends SessionCommand {
     @Option(
             names = {"-n", "--limit"},
             paramLabel = "N",
-            description = "How many at most, 1 to 1000. Default: ${DEFAULT-VALUE}.")
+            description = "Largest number of rows, 1 to 1000. Default: ${DEFAULT-VALUE}.")
     private int limit = 50;
 
-    @Option(names = "--after", paramLabel = "ID", description = "Go on after what the page before names as next.")
+    @Option(names = "--after", paramLabel = "ID", description = "Continue after the position that the previous page has shown.")
     private @Nullable Long after;
 
     @Option(
@@ -41,7 +41,7 @@ final class ListCommand extends SessionCommand {
     @Option(
             names = "--scan-limit",
             paramLabel = "N",
-            description = "Read so many jobs at most, 1 to 1000000, and say so. Default: all if need be.")
+            description = "Read at most so many jobs, 1 to 1000000, and show if others may be missing. Default: all.")
     private @Nullable Integer scanLimit;
 
     @Option(names = "--ids", description = "Write ids only, one a line, for another command.")
@@ -95,7 +95,7 @@ final class ListCommand extends SessionCommand {
 
     private void tellRest(JobPage page) {
         if (page.limited() && page.next() != null) {
-            session.say("Read as many jobs as it may; go on with --after " + page.next());
+            session.say("Read as many jobs as it may; continue with --after " + page.next());
         } else if (page.limited()) {
             session.say("Read as many jobs as it may; others may be missing.");
         } else if (page.next() != null) {

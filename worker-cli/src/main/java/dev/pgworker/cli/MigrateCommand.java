@@ -14,7 +14,7 @@ import dev.pgworker.schema.SchemaMode;
         name = "migrate",
         description = {
             "Install the schema, adopt that of a Graphile Worker for Node.js or Rust, or bring it up to date.",
-            "Workers and programs that add jobs go on meanwhile."
+            "Workers and programs that add jobs continue in the meantime."
         })
 final class MigrateCommand extends SessionCommand {
 

@@ -69,7 +69,7 @@ final class PauseCommands {
             name = "pause",
             description = {
                 "Have no more jobs of tasks or queues started, or none at all, until that is resumed.",
-                "What runs goes on."
+                "Running jobs continue."
             })
     static final class PauseCommand extends SessionCommand {
 

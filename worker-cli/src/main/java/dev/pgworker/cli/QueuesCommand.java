@@ -15,10 +15,10 @@ final class QueuesCommand extends SessionCommand {
     @Option(
             names = {"-n", "--limit"},
             paramLabel = "N",
-            description = "How many at most, 1 to 1000. Default: ${DEFAULT-VALUE}.")
+            description = "Largest number of rows, 1 to 1000. Default: ${DEFAULT-VALUE}.")
     private int limit = 100;
 
-    @Option(names = "--after", paramLabel = "NAME", description = "Go on after the queue with this name.")
+    @Option(names = "--after", paramLabel = "NAME", description = "Continue after the queue with this name.")
     private @Nullable String after;
 
     QueuesCommand(Session session) {

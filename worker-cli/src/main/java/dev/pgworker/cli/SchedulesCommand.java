@@ -50,7 +50,7 @@ final class SchedulesCommand {
         @Option(
                 names = {"-n", "--limit"},
                 paramLabel = "N",
-                description = "How many at most, 1 to 1000. Default: ${DEFAULT-VALUE}.")
+                description = "Largest number of rows, 1 to 1000. Default: ${DEFAULT-VALUE}.")
         private int limit = 100;
 
         @Option(names = "--after", paramLabel = "NAME", description = "Begin after this name.")

@@ -316,7 +316,7 @@ class CommandTest {
         assertThat(terminal.errors()).isEqualTo("There are more: --after 1\n");
         assertThat(terminal.run("list", "--ids", "--task", "none", "--scan-limit", "1"))
                 .isZero();
-        assertThat(terminal.errors()).isEqualTo("Read as many jobs as it may; go on with --after 2\n");
+        assertThat(terminal.errors()).isEqualTo("Read as many jobs as it may; continue with --after 2\n");
         assertThat(terminal.run("list", "--sort", "updated", "--scan-limit", "1", "-o", "json"))
                 .isZero();
         assertThat(json().get("limited").asBoolean()).isTrue();

@@ -58,7 +58,7 @@ public interface CronAdmin {
     boolean resume(String identifier);
 
     /**
-     * Forgets an item that no crontab has any more: what the database knows of it, and its pause. Runs in a separate
+     * Forgets an item that no crontab has any longer, with its pause. Runs in a separate
      * transaction, committed on return. Jobs added before are kept.
      *
      * <p>Any running worker whose crontab has the item registers it again with its next execution, as if it were new:

@@ -80,7 +80,7 @@ public final class CronItem {
     }
 
     /**
-     * Returns the job that each execution adds, as the item defines it: without the time of the execution, and with the
+     * Returns the job that each execution adds, as the item defines it. It has no time of an execution, and the
      * payload as given, without {@code _cron}. The payload of an item from a text or an annotation is a Jackson {@code
      * ObjectNode}, which must not be modified, or null for none.
      */
@@ -135,7 +135,7 @@ public final class CronItem {
     }
 
     /**
-     * Returns the first minute after the given instant in which the item is due, or null if there is none in the next
+     * Returns the first minute after the given instant in which the item is due. Null if there is none in the next
      * nine years, which always include a 29 February. An item without a time zone is evaluated in UTC.
      */
     public @Nullable Instant nextDue(Instant after) {

@@ -46,7 +46,7 @@ public @interface CronJob {
     String cron() default "";
 
     /**
-     * The period of executions that take place at {@link #origin()} and every period before and after it, at least one
+     * The period of executions that take place at {@link #origin()} and every period before and after it. At least one
      * second: {@code "90m"}, {@code "1h30m"} or {@code "PT90M"}, as in {@link
      * org.springframework.format.annotation.DurationFormat}; a number without a unit is in milliseconds, as in {@code
      * @Scheduled}. {@code "-"} switches the annotation off.
@@ -90,13 +90,13 @@ public @interface CronJob {
      */
     String fill() default "";
 
-    /** By how much each job runs later than it is due at most, in the form of {@link #fixedRate()}. The default is zero. */
+    /** Largest random delay of each job, in the form of {@link #fixedRate()}. The default is zero. */
     String jitter() default "";
 
     /** Before when it is not due, in the form of {@link #origin()}. */
     String startsAt() default "";
 
-    /** From when on it is not due any more, in the form of {@link #origin()}. */
+    /** End from which on it is no longer due, in the form of {@link #origin()}. */
     String endsAt() default "";
 
     /** The maximum number of attempts of each job, 1 to 32767; 0 for the default of 25. */

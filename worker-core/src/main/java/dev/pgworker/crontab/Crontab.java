@@ -64,8 +64,8 @@ public final class Crontab {
     }
 
     /**
-     * Returns the schedules in their order, as an unmodifiable list: those of {@link CronJob} annotations with attributes that
-     * an item of a crontab does not have, and those that were added. One that does not specify a time zone is in UTC.
+     * Returns the schedules in their order, as an unmodifiable list. These are those of {@link CronJob} annotations with
+     * attributes that an item of a crontab does not have, and those that were added. One that does not specify a time zone is in UTC.
      */
     public List<Schedule> schedules() {
         return schedules.stream().map(DeclaredSchedule::schedule).toList();
@@ -99,8 +99,8 @@ public final class Crontab {
         private Builder() {}
 
         /**
-         * Sets whether texts that are added after this call are rejected if Graphile Workers on Node.js or in Rust would
-         * refuse, ignore or read differently anything in them. The default is false.
+         * Sets whether to reject later texts that Graphile Workers on Node.js or in Rust would reject, ignore or read
+         * differently. The default is false.
          */
         public Builder strict(boolean strict) {
             this.strict = strict;

@@ -10,7 +10,7 @@ public enum ScheduleSkipReason {
     /** The job of the previous execution still waits or runs, and the schedule says that executions do not overlap. */
     OVERLAP,
 
-    /** They were missed, and the schedule does not make up for them. */
+    /** They were missed, and the schedule does not catch up on them. */
     MISFIRE,
 
     /** An interceptor wanted no job. */

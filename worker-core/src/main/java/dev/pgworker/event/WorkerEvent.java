@@ -103,7 +103,7 @@ public sealed interface WorkerEvent {
     record SchemaMigrated(String workerId, int migration, boolean breaking) implements WorkerEvent {}
 
     /**
-     * The worker is about to open its listening connection. Published on {@code worker-listen}, at each attempt.
+     * The worker is about to open its listener connection. Published on {@code worker-listen}, at each attempt.
      *
      * @since 0.1.0
      */
@@ -117,7 +117,7 @@ public sealed interface WorkerEvent {
     record ListenerConnected(String workerId) implements WorkerEvent {}
 
     /**
-     * The worker lost its listening connection or could not open one. Published on {@code worker-listen}, once per
+     * The worker lost its listener connection or could not open one. Published on {@code worker-listen}, once per
      * outage.
      *
      * @since 0.1.0
@@ -183,8 +183,8 @@ public sealed interface WorkerEvent {
     record JobErrored(String workerId, Job job, Throwable error, Duration took) implements OfJob {}
 
     /**
-     * The handler ended with neither success nor failure: it snoozed the job, the worker is stopping, the job has been cancelled, or
-     * it turned out to be held by another worker. {@link JobSnoozed}, {@link JobReturned}, {@link JobSuperseded}, {@link
+     * The handler ended with neither success nor failure. It snoozed the job, the worker is stopping, the job has been
+     * cancelled, or it turned out to be held by another worker. {@link JobSnoozed}, {@link JobReturned}, {@link JobSuperseded}, {@link
      * JobCancelled} or {@link JobLost} follows. Published on the handler's thread, or on the thread that stops the worker if the handler
      * continues.
      *
@@ -273,8 +273,8 @@ public sealed interface WorkerEvent {
     record JobCancelled(String workerId, Job job) implements OfJob {}
 
     /**
-     * According to the database, this worker held jobs or had locked queues that it did not know of, for instance
-     * because a response was lost, or the worker knew of jobs that none of its threads was running. They have been
+     * This worker held jobs or had locked queues without a run. Either it did not know of them, for example because
+     * a response was lost, or none of its threads was running them. They have been
      * released without counting the attempt. Published on {@code worker-reconcile}.
      *
      * @param jobs number of jobs
@@ -371,7 +371,7 @@ public sealed interface WorkerEvent {
     record PauseEnded(String workerId, Pause pause) implements WorkerEvent {}
 
     /**
-     * Somebody has changed jobs by {@link dev.pgworker.job.JobAdmin}. Published on the thread that called it, after its
+     * Jobs were changed by {@link dev.pgworker.job.JobAdmin}. Published on the thread that called it, after its
      * commit, to the listeners of that administration; of a change in chunks, one event for each.
      *
      * @param workerId {@link DeadWorker#BY_HAND}
@@ -398,7 +398,7 @@ public sealed interface WorkerEvent {
     }
 
     /**
-     * Somebody has created, changed or deleted a limit by {@link dev.pgworker.limit.JobLimits}; what an application declares at its
+     * A limit was created, changed or deleted by {@link dev.pgworker.limit.JobLimits}; what an application declares at its
      * start is not told. Published on the thread that called it, after its commit, to the listeners of these limits. When it is in
      * effect, {@link LimitApplied} follows.
      *
@@ -464,7 +464,7 @@ public sealed interface WorkerEvent {
     record CronWokeEarly(String workerId, Instant timestamp, Duration early) implements OfCron {}
 
     /**
-     * A recurring item starts to make up for missed minutes, after a time without a worker or because its job could not
+     * A recurring item starts to catch up on missed minutes, after a time without a worker or because its job could not
      * be added. Published on {@code worker-cron}.
      *
      * @param identifier the identifier of the item

@@ -36,7 +36,7 @@ public interface JobAdmin {
     List<Job> reschedule(Collection<Long> ids, Rescheduling rescheduling);
 
     /**
-     * Makes jobs due now, by the database's clock. Permanently failed jobs get all their attempts back; other jobs keep
+     * Reschedules jobs to now, by the database's clock. Permanently failed jobs get all their attempts back; other jobs keep
      * the number of attempts that they have used.
      */
     List<Job> runNow(Collection<Long> ids);
@@ -48,7 +48,7 @@ public interface JobAdmin {
     Optional<Job> remove(String jobKey);
 
     /**
-     * Cancels jobs: those that wait or have failed are deleted, and those that run are interrupted in whatever worker they run, and
+     * Cancels jobs. Those that wait or have failed are deleted. Those that run are interrupted in any worker, and
      * never run again, whatever their handlers do. A handler that succeeds before it can be stopped has succeeded, and its job is
      * complete.
      *

@@ -62,7 +62,7 @@ public interface JobScheduler {
     }
 
     /**
-     * Adds jobs, or replaces those whose job keys are in use, all in one transaction: up to 5,000 jobs in one round
+     * Adds jobs, or replaces those whose job keys are in use, all in one transaction. It sends up to 5,000 jobs in one round
      * trip, and more in chunks.
      *
      * @param requests the jobs; each job key may occur only once, and all requests with a job key must have the same
@@ -92,7 +92,7 @@ public interface JobScheduler {
     }
 
     /**
-     * Adds any number of jobs in one transaction without holding them in memory: those without a job key are written in
+     * Adds any number of jobs in one transaction without holding them in memory. Those without a job key are written in
      * chunks while the stream is read. Jobs with a job key are kept in memory and written together after the others;
      * the rules of {@link #addJobs(List)} for job keys apply to the whole stream.
      *

@@ -24,13 +24,13 @@ public record PauseTarget(Kind kind, @Nullable String name) {
      */
     public enum Kind {
 
-        /** The jobs of a task, in all PgWorkers of the schema; Graphile Workers on Node.js and in Rust go on. */
+        /** The jobs of a task, in all PgWorkers of the schema; Graphile Workers on Node.js and in Rust continue. */
         TASK,
 
         /** The jobs of a named queue, for all workers: PgWorkers, and Graphile Workers on Node.js and in Rust. */
         QUEUE,
 
-        /** All jobs, in all PgWorkers of the schema; Graphile Workers on Node.js and in Rust go on. */
+        /** All jobs, in all PgWorkers of the schema; Graphile Workers on Node.js and in Rust continue. */
         EVERYTHING
     }
 

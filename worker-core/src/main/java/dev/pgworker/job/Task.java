@@ -7,8 +7,8 @@ import org.springframework.core.ParameterizedTypeReference;
 import dev.pgworker.internal.argument.Arguments;
 
 /**
- * A task identifier with the type of its payload, so that the compiler checks that the code that adds a job and the
- * code that runs it agree on the type. Keep it in a constant:
+ * A task identifier with the type of its payload. The compiler checks that the code that adds a job and the code
+ * that runs it agree on the type. Keep it in a constant:
  *
  * <pre>{@code
  * static final Task<Greeting> HELLO = Task.of("hello", Greeting.class);
@@ -38,7 +38,7 @@ public record Task<P>(String identifier, Type payloadType) {
     }
 
     /**
-     * Returns the task of this name whose payload is of a generic type, for instance
+     * Returns the task of this name whose payload is of a generic type, for example
      * {@code new ParameterizedTypeReference<List<Address>>() {}}.
      *
      * @throws IllegalArgumentException if the identifier is empty or has more than 128 characters

@@ -34,7 +34,7 @@ public interface JobLimits {
     List<LimitStatus> list();
 
     /**
-     * Returns how much of a limit is used, for values of its field in their order; for a limit without a field, there is one
+     * Returns how much of a limit is used, for values of its field in their order. For a limit without a field, there is one
      * entry with the value {@code ""}. Values of which no job runs or waits may be missing. Values come from payloads: show them to
      * those only who may see payloads. It takes a right of its own in the database, see the role Viewer in the guide.
      *

@@ -18,9 +18,9 @@ import org.jspecify.annotations.Nullable;
 import dev.pgworker.internal.argument.Arguments;
 
 /**
- * How many jobs of a task, or of a group of tasks, run at once or start in a period, across all workers of a schema; or in which
- * shares they start. With a field of the payload, a number holds for each of its values apart. Immutable. Several limits may
- * apply to a task: its jobs start when all of them allow it.
+ * A limit on the jobs of tasks that run at once or start in a period, across all workers; or fair shares of starts. With
+ * a field of the payload, a number holds for each of its values apart. Immutable. Several limits may apply to a task: its jobs start
+ * when all of them allow it.
  *
  * @since 0.1.0
  */
@@ -275,8 +275,8 @@ public final class Limit {
     }
 
     /**
-     * Returns all but the name, for configuration and pages, as {@link LimitAttributes#limit} reads it: {@code tasks}, {@code per} as text (as a list where a name has a dot),
-     * and {@code maxRunning}, or {@code maxStarts}, {@code period} and {@code burst}, or {@code weights}.
+     * Returns all but the name, for configuration and pages, as {@link LimitAttributes#limit} reads it. These are {@code tasks},
+     * {@code per} as text (as a list where a name has a dot), and {@code maxRunning}, or {@code maxStarts}, {@code period} and {@code burst}, or {@code weights}.
      */
     public Map<String, Object> attributes() {
         Map<String, Object> attributes = new LinkedHashMap<>();

@@ -41,7 +41,7 @@ public interface JobSchedules {
     /** Pauses a schedule until it is resumed. Returns whether it was not paused before; false if there is none. */
     boolean pause(String name);
 
-    /** Resumes a schedule; what was due meanwhile is not made up for. Returns whether it was paused. */
+    /** Resumes a schedule; it does not catch up on executions during the pause. Returns whether it was paused. */
     boolean resume(String name);
 
     /** Returns a schedule, if there is one of that name. */

@@ -131,7 +131,7 @@ public final class Schedule {
         return backfill;
     }
 
-    /** Returns by how much each job runs later than it is due at most; the time is chosen evenly. */
+    /** Returns the largest random delay of each job, which is evenly distributed. */
     public Duration jitter() {
         return jitter;
     }
@@ -141,7 +141,7 @@ public final class Schedule {
         return startsAt;
     }
 
-    /** Returns from when on it is not due any more; null for no limit. */
+    /** Returns the end from which on it is no longer due; null for no limit. */
     public @Nullable Instant endsAt() {
         return endsAt;
     }
@@ -285,7 +285,7 @@ public final class Schedule {
         }
 
         /**
-         * Sets by how much each job runs later than it is due at most, up to 7 days and less than the period of a fixed
+         * Sets the largest random delay of each job, up to 7 days and less than the period of a fixed
          * rate; zero by default.
          */
         public Builder jitter(Duration jitter) {
@@ -299,7 +299,7 @@ public final class Schedule {
             return this;
         }
 
-        /** Sets from when on it is not due any more; null, the default, for no limit. */
+        /** Sets the end from which on it is no longer due; null, the default, for no limit. */
         public Builder endsAt(@Nullable Instant endsAt) {
             this.endsAt = endsAt;
             return this;

@@ -60,7 +60,7 @@ final class MigrationLock {
                     "Schema \"%s\" could not be migrated: another session has held the lock of its migration for %s s%s."
                             .formatted(schema.name(), waited.toSeconds(), inBrackets(holder(connection))),
                     "If it is an application that migrates, wait for it and start again. Otherwise end the session, with"
-                            + " pg_terminate_backend for example: behind a connection pooler, it may be one that nobody uses.");
+                            + " pg_terminate_backend for example: behind a connection pooler, it may be an unused one.");
         }
         if (!reported && waited.compareTo(REPORTED_AFTER) >= 0) {
             reported = true;

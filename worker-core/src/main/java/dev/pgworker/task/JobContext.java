@@ -30,10 +30,9 @@ public interface JobContext {
     JobScheduler jobScheduler();
 
     /**
-     * Returns true once the handler should end: because the worker is shutting down and the grace period has elapsed,
-     * because the handler has exceeded its timeout, because its job has been cancelled, or because the worker may have been
-     * declared dead. The thread that
-     * runs the handler has also been interrupted. If the handler then ends with an exception, its job is released
+     * Returns true once the handler should end. Either the worker is shutting down and the grace period has elapsed, or the
+     * handler has exceeded its timeout, or its job has been cancelled, or the worker may have been declared dead. The thread
+     * that runs the handler has also been interrupted. If the handler then ends with an exception, its job is released
      * without counting the attempt, unless the timeout was exceeded or the job has been {@linkplain #isCancelled()
      * cancelled}.
      */
@@ -69,7 +68,7 @@ public interface JobContext {
     boolean isOwned();
 
     /**
-     * Returns a token that distinguishes this run of the job from every other: {@code job-attempt-time}, consisting of
+     * Returns a token that distinguishes this run of the job from every other. It is {@code job-attempt-time}, consisting of
      * the job's id, the attempt, and the time of the job's last change before the run, in microseconds by the
      * database's clock. A later run of the same job has a later time, even if the attempt of an earlier run does not
      * count, so a system that remembers the greatest time it has seen can reject requests of an earlier run. For a

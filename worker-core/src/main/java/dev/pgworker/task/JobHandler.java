@@ -45,7 +45,7 @@ public @interface JobHandler {
     int maxAttempts() default 0;
 
     /**
-     * The timeout of an attempt, for instance {@code "30s"}, {@code "5m"} or {@code "PT1H"}. When it is exceeded, the
+     * The timeout of an attempt, for example {@code "30s"}, {@code "5m"} or {@code "PT1H"}. When it is exceeded, the
      * handler is interrupted and the attempt fails. Empty for no timeout.
      */
     String timeout() default "";
@@ -70,8 +70,8 @@ public @interface JobHandler {
     Class<? extends Throwable>[] retryFor() default {};
 
     /**
-     * Whether the handler runs in a transaction that also completes its job: what it does in the worker's database is
-     * then done exactly once, or not at all if the transaction is rolled back.
+     * Whether the handler runs in a transaction that also completes its job. Its effects in the worker's database
+     * then exist exactly once, or not at all if the transaction is rolled back.
      */
     boolean transactional() default false;
 

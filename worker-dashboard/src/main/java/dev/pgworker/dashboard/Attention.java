@@ -121,7 +121,7 @@ final class Attention {
                     Level.WARNING,
                     (snapshot.backlog().estimated() && failed > 10_000 ? "About " : "")
                             + count(failed, "job has", "jobs have")
-                            + " failed permanently, and waits for somebody to decide."
+                            + " failed permanently, and waits for your decision."
                                     .replace("waits", failed == 1 ? "waits" : "wait"),
                     "jobs?state=failed&sort=updated");
         }
@@ -173,7 +173,7 @@ final class Attention {
             add(
                     Level.WARNING,
                     count(stale.size(), "worker sends", "workers send")
-                            + " no heartbeat any more; their jobs are given back after a while."
+                            + " no heartbeat for too long; their jobs are given back after a while."
                                     .replace("their", stale.size() == 1 ? "its" : "their"),
                     "workers");
         }
@@ -210,7 +210,7 @@ final class Attention {
         if (!status.stuckThreads().isEmpty()) {
             add(
                     Level.ERROR,
-                    "Threads of the worker do not go on: " + String.join(", ", status.stuckThreads()) + ".",
+                    "Threads of the worker hang:  " + String.join(", ", status.stuckThreads()) + ".",
                     null);
         }
         if (!status.starting().isEmpty()) {

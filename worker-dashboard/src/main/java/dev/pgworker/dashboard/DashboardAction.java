@@ -9,7 +9,7 @@ import java.util.Locale;
  */
 public enum DashboardAction {
 
-    /** Make jobs due now. */
+    /** Run jobs now. */
     RUN_NOW,
 
     /** Change the run time, the priority or the attempts of jobs. */

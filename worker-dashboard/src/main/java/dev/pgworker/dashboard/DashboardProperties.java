@@ -42,10 +42,10 @@ public record DashboardProperties(
      */
     public enum Payloads {
 
-        /** Nobody sees payloads or results. */
+        /** Payloads and results are hidden from all users. */
         HIDDEN,
 
-        /** Everybody who may read sees them. */
+        /** All users who may read see them. */
         SHOWN
     }
 

@@ -180,6 +180,6 @@ final class LimitApi {
     static View delete(Source source, Input input, Visitor visitor) {
         String name = input.given("name");
         boolean existed = acting(source, visitor).delete(name);
-        return new View().put("text", name + (existed ? " was deleted." : " did not exist any more."));
+        return new View().put("text", name + (existed ? " was deleted." : " no longer existed."));
     }
 }

@@ -26,7 +26,7 @@ final class RoleAccess implements ExplainedAccess {
     @Override
     public String whyNot(HttpServletRequest request) {
         return request.getUserPrincipal() == null
-                ? "Nobody has signed in. If there is nowhere to sign in, the application needs a filter chain of Spring"
+                ? "You have not signed in. If there is nowhere to sign in, the application needs a filter chain of Spring"
                         + " Security that authenticates requests to the dashboard."
                 : "The dashboard is for users with the role " + role + " or " + actionsRole
                         + " (worker.dashboard.role, worker.dashboard.actions-role).";

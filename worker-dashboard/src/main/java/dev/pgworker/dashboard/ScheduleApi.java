@@ -217,6 +217,6 @@ final class ScheduleApi {
     View delete(Source source, Input input, Visitor visitor) {
         String name = input.given("name");
         boolean existed = acting(source, visitor).delete(name);
-        return new View().put("text", name + (existed ? " was deleted." : " did not exist any more."));
+        return new View().put("text", name + (existed ? " was deleted." : " no longer existed."));
     }
 }

@@ -111,7 +111,7 @@ class LimitsTest {
                 .contains("name must be another one");
         removeAll();
         assertThat(http.post("/default/limits/delete", "{\"name\":\"mail\"}").body())
-                .contains("did not exist any more");
+                .contains("no longer existed");
     }
 
     @Test

@@ -264,7 +264,7 @@ class SchedulesTest {
         assertThat(http.json("/default/schedules/delete", body("a"))
                         .path("text")
                         .asString())
-                .isEqualTo("a did not exist any more.");
+                .isEqualTo("a no longer existed.");
         assertThat(http.post("/default/schedules/trigger", body("a")).statusCode())
                 .isEqualTo(400);
     }

@@ -108,7 +108,7 @@ class SecuredTest {
             assertThat(anonymous.statusCode()).isEqualTo(401);
             assertThat(anonymous.headers().firstValue("WWW-Authenticate")).isPresent();
             assertThat(application.api().get("/me").statusCode()).isEqualTo(401);
-            assertThat(Http.error(application.api().get("/me"))).contains("Nobody has signed in");
+            assertThat(Http.error(application.api().get("/me"))).contains("You have not signed in");
 
             HttpResponse<String> user = as(application.api(), "ann").get("/me");
             assertThat(user.statusCode()).isEqualTo(403);

@@ -168,7 +168,7 @@ final class DefaultsOfTasks {
         if (!unread.isEmpty()) {
             log.warn(
                     "{} are not read. A task has max-attempts, priority, timeout, back-off.delay, back-off.multiplier and"
-                            + " back-off.max-delay; its name stands in brackets if it has other characters than letters, digits,"
+                            + " back-off.max-delay; its name is in brackets if it has other characters than letters, digits,"
                             + " - and _, as in {}[mail.send].timeout",
                     unread.stream().limit(MOST_NAMED).toList(),
                     prefix.substring(0, prefix.length() - 1));

@@ -108,7 +108,7 @@ final class WorkerLifecycle
             WorkerStatus status = worker.status();
             if (!started && status != null) {
                 log.warn(
-                        "The application starts before worker {} has started: {}. The worker goes on by itself, and its"
+                        "The application starts before worker {} has started: {}. The worker continues by itself, and its"
                                 + " health is OUT_OF_SERVICE until then unless the database cannot be used",
                         status.workerId(),
                         String.join(", ", status.starting()));

@@ -368,8 +368,8 @@ public record WorkerProperties(
     }
 
     /**
-     * A limit across all workers of the schema: of the jobs that run at the same time, or of those that start in a period; or
-     * fair shares. If an annotation declares a limit of the same name, what is set here takes the place of its attributes.
+     * A limit across all workers of the schema, of running jobs or of starts in a period; or fair shares. If an
+     * annotation declares a limit of the same name, the properties replace its attributes.
      *
      * @param tasks Tasks that share the limit. Those of handlers whose annotations name the limit need not be listed.
      * @param maxRunning Number of jobs that run at the same time, 1 to 1000000.

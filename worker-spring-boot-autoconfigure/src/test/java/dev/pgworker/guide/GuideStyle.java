@@ -43,7 +43,7 @@ final class GuideStyle {
             Rule.everywhere(
                     "create",
                     "\\b(?:make|makes|made|making) (?:an? |the |new |no )?"
-                            + "(?:schedules?|limits?|triggers?|partitions?|index(?:es)?|tables?|jobs?|rows?)\\b"
+                            + "(?:schedules?|limits?|triggers?|partitions?|index(?:es)?|tables?|jobs?|rows?)\\b(?! due)"
                             + "|\\bmade at run time\\b",
                     "create"),
             Rule.everywhere("stands in", "\\b(?:stand|stands|stood|standing) in\\b", "be in"),
@@ -75,25 +75,48 @@ final class GuideStyle {
 
     private GuideStyle() {}
 
-    /** Returns what is wrong with a page in Markdown, each with its sentence. */
-    static List<String> problemsOfPage(String page) {
+    /**
+     * Returns what is wrong with a page in Markdown, each with its sentence.
+     *
+     * @param figures whether the page may have measurements
+     */
+    static List<String> problemsOfPage(String page, boolean figures) {
         List<String> problems = new ArrayList<>();
         EMPTY_HEADER.matcher(page).results().forEach(header -> problems.add("empty table header: " + header.group(1)));
         for (String sentence : sentences(page)) {
-            RULES.forEach(rule -> check(rule, sentence, problems));
-            int words = words(sentence);
-            if (words > MOST_WORDS) {
-                problems.add(words + " words, at most " + MOST_WORDS + ": " + sentence);
-            }
+            RULES.stream()
+                    .filter(rule -> !figures || !rule.name().equals("figures"))
+                    .forEach(rule -> check(rule, sentence, problems));
+            checkLength(sentence, problems);
         }
         return problems;
     }
 
-    /** Returns what is wrong with a message or with the first sentence of a Javadoc comment. */
+    /** Returns what is wrong with the first sentence of a Javadoc comment. */
+    static List<String> problemsOfJavadoc(String comment) {
+        String text = comment.replaceAll("\\n\\s*\\* ?", "\n")
+                .replaceAll("\\{@\\w+ ([^}]*)}", "X")
+                .replaceAll("(?s)\\n\\s*[@<].*", "");
+        List<String> problems = new ArrayList<>();
+        sentences(text).stream().limit(1).forEach(sentence -> {
+            problems.addAll(problemsOfText(sentence));
+            checkLength(sentence, problems);
+        });
+        return problems;
+    }
+
+    /** Returns what is wrong with the words of a message. */
     static List<String> problemsOfText(String text) {
         List<String> problems = new ArrayList<>();
         RULES.stream().filter(Rule::inMessages).forEach(rule -> check(rule, text, problems));
         return problems;
+    }
+
+    private static void checkLength(String sentence, List<String> problems) {
+        int words = words(sentence);
+        if (words > MOST_WORDS) {
+            problems.add(words + " words, at most " + MOST_WORDS + ": " + sentence);
+        }
     }
 
     private static void check(Rule rule, String sentence, List<String> problems) {

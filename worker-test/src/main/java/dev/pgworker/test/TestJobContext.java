@@ -20,7 +20,7 @@ import dev.pgworker.task.PayloadCodec;
 import dev.pgworker.task.TaskRegistration;
 
 /**
- * An attempt of a job without a worker and a database, for unit tests of handlers: to be passed to one, or to {@link
+ * An attempt of a job without a worker and a database, for unit tests of handlers. Pass it to one, or to {@link
  * #run(Object) run} one as a worker does.
  *
  * <p>Jobs that the handler adds by it are kept in memory, see {@link #addedJobs}.

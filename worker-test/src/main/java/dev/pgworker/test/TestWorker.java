@@ -40,8 +40,8 @@ import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.task.PayloadCodec;
 
 /**
- * The worker of an application as its tests use it: runs what is due when the test says so and tells how each job ended, shows
- * the jobs there are, and lets time pass.
+ * The worker of an application as its tests use it. It runs due jobs on request and returns how each job ended,
+ * shows the jobs, and advances the time.
  *
  * <p>{@link AutoConfigureTestWorker @AutoConfigureTestWorker} makes one a bean; {@link #create} makes one without Spring Boot.
  *
@@ -145,8 +145,8 @@ public final class TestWorker implements AutoCloseable {
     }
 
     /**
-     * Runs every job that is due and that the worker has a handler for, those included that become due meanwhile, and returns
-     * when there is none left. A handler that fails does not fail the call: {@code assertThat(runs).allCompleted()} does.
+     * Runs every due job that the worker has a handler for, and returns when none is left. This includes jobs that
+     * become due during the call. A handler that fails does not fail the call: {@code assertThat(runs).allCompleted()} does.
      *
      * @param timeout how long that may take, positive
      * @return how each attempt ended, none if nothing was due
@@ -340,7 +340,7 @@ public final class TestWorker implements AutoCloseable {
     }
 
     /**
-     * Lets time pass for the jobs: moves every time that the schema holds so far into the past, which is when jobs are due, were
+     * Advances the time for the jobs. It moves every time of the schema so far into the past: when jobs are due, were
      * locked or failed, when workers last sent a heartbeat, and, by whole minutes, when recurring jobs were last
      * executed. The clocks of the database and of this JVM stay as they are.
      *

@@ -39,7 +39,7 @@ public final class Failures {
         switch (kind) {
             case INTERNAL ->
                 log.error(
-                        "Internal error in thread {}, which continues; please report it with this stack trace",
+                        "Internal error in thread {}, which continues; report it with this stack trace",
                         service,
                         failure);
             case CONFLICT ->

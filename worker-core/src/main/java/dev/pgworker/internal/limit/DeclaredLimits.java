@@ -108,7 +108,7 @@ public final class DeclaredLimits {
             if (limit.declared() && !own && served.containsAll(limit.tasks())) {
                 log.info(
                         "Limit \"{}\" of tasks {} was declared by an application, and this one does not declare it: it stays in"
-                                + " effect until it is deleted, for instance by JobLimits.delete",
+                                + " effect until it is deleted, for example by JobLimits.delete",
                         name,
                         limit.tasks());
             }

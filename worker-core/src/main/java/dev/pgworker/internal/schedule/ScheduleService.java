@@ -267,8 +267,8 @@ public final class ScheduleService extends PeriodicService {
     /** Rows that are locked are passed over, so that only a lock on a table is waited for as long. */
     private static SQLException held(SQLException e) {
         return new SQLException(
-                "Schedules are not executed meanwhile. If nobody has cancelled the statement, an open transaction has locked the"
-                        + " table pgworker_schedules or _private_jobs: pg_locks tells which, end it",
+                "Schedules are not executed meanwhile. Unless an administrator has cancelled the statement, an open"
+                        + " transaction has locked the table pgworker_schedules or _private_jobs: pg_locks tells which, end it",
                 e.getSQLState(),
                 e);
     }

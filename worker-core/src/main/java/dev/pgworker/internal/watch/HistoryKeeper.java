@@ -114,7 +114,7 @@ public final class HistoryKeeper extends PeriodicService {
         }
         if (settings.enabled()) {
             log.info(
-                    "The history of jobs is on: entries are kept for {} hours, {} of them at most, {} payloads",
+                    "The history of jobs is on: entries are kept for {} hours, at most {} of them, {} payloads",
                     settings.keepFor().toHours(),
                     settings.keepMost(),
                     settings.payloads() ? "with" : "without");

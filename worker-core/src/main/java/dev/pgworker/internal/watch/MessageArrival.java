@@ -194,7 +194,7 @@ public final class MessageArrival extends SocketFactory {
                     read.shutdownInput();
                 }
             } catch (IOException e) {
-                log.debug("The listening connection was broken already", e);
+                log.debug("The listener connection was broken already", e);
             }
         }
 

@@ -279,7 +279,7 @@ public final class NotificationListener extends BackgroundService {
         floodToldAt = now;
         log.warn(
                 "Notifications flood in: more than {} MB without a pause, the last ones on channel \"{}\" from the server process {},"
-                        + " which pg_stat_activity knows. Jobs go on, and may be noticed late",
+                        + " which pg_stat_activity knows. Jobs continue, and may be noticed late",
                 FLOOD_MEGABYTES,
                 LogText.visible(last.getName()),
                 last.getPID());
@@ -320,7 +320,7 @@ public final class NotificationListener extends BackgroundService {
             return;
         }
         if (!current.using(() -> listeners.check().answers(used))) {
-            throw new SQLException("The listening connection does not answer", "08006");
+            throw new SQLException("The listener connection does not answer", "08006");
         }
         DatabaseContact.made();
         checkAt = System.nanoTime() + CHECK_NANOS;
@@ -365,7 +365,7 @@ public final class NotificationListener extends BackgroundService {
             statement.execute("unlisten *");
             current.setNetworkTimeout(Runnable::run, usual);
         } catch (SQLException e) {
-            log.debug("The listening connection was broken already", e);
+            log.debug("The listener connection was broken already", e);
         }
     }
 
@@ -378,7 +378,7 @@ public final class NotificationListener extends BackgroundService {
         try (current) {
             current.abort(Runnable::run);
         } catch (SQLException | RuntimeException e) {
-            log.debug("The listening connection was broken already", e);
+            log.debug("The listener connection was broken already", e);
         }
     }
 }

@@ -63,7 +63,7 @@ public final class UnservedTasks extends PeriodicService {
      * @param longEnough how long a job has to be due, and how often to look at most
      */
     public UnservedTasks(UnservedStore store, Set<String> own, Duration longEnough, Outage outage) {
-        super("worker-hints", "look for tasks that nobody serves", outage);
+        super("worker-hints", "look for tasks that no worker serves", outage);
         this.store = store;
         this.own = own;
         this.longEnough = longEnough;
@@ -98,13 +98,13 @@ public final class UnservedTasks extends PeriodicService {
     /** It is a hint only: to try again at once would cost more than it is worth. */
     private void tellCancelled(SQLException e) {
         if (toldCancelled) {
-            log.debug("A look for tasks that nobody serves was cancelled again", e);
+            log.debug("A look for tasks that no worker serves was cancelled again", e);
             return;
         }
         toldCancelled = true;
         log.info(
-                "A look for tasks that nobody serves was cancelled ({}), and is repeated later. It takes long while a snapshot is held, as"
-                        + " it reads past what finished jobs left behind",
+                "A look for tasks that no worker serves was cancelled ({}), and is repeated later. It takes long while a snapshot"
+                        + " is held, as it reads past what finished jobs left behind",
                 String.valueOf(e.getMessage()).lines().findFirst().orElse(""));
     }
 

@@ -85,7 +85,7 @@ final class WorkerGauges {
                                         ? 0
                                         : millis(status.heldSnapshot().age())))
                 .description(
-                        "Time for which a snapshot that makes the jobs table grow has been held; 0 if there is none")
+                        "Time for which a snapshot that lets the jobs table grow has been held; 0 if there is none")
                 .tags(tags)
                 .strongReference(true)
                 .register(registry);

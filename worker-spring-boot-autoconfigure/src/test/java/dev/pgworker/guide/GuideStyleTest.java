@@ -1,0 +1,218 @@
+package dev.pgworker.guide;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.Set;
+import java.util.regex.MatchResult;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+
+import org.junit.jupiter.api.DynamicTest;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestFactory;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+/** README, guide, public Javadoc and messages are written by the rules of {@link GuideStyle}. */
+class GuideStyleTest {
+
+    private static final Path ROOT = root();
+
+    /** Pages that still break the rules. A page that meets them leaves this list. */
+    private static final Set<String> NOT_EDITED_YET = Set.of(
+            "CHANGELOG.md",
+            "docs/architecture.md",
+            "docs/handlers.md",
+            "docs/history.md",
+            "docs/limits.md",
+            "docs/metrics.md",
+            "docs/performance.md",
+            "docs/tracing.md");
+
+    /** Has figures, each with the machine on which it was measured. */
+    private static final String FIGURES = "docs/performance.md";
+
+    private static final Pattern PUBLIC_TYPE = Pattern.compile("^public ", Pattern.MULTILINE);
+    private static final Pattern ALL_PUBLIC =
+            Pattern.compile("^public (?:sealed )?(?:interface|enum|@interface|record)", Pattern.MULTILINE);
+
+    /** A comment, annotations, and the line of the declaration. */
+    private static final Pattern JAVADOC =
+            Pattern.compile("/\\*\\*((?:(?!\\*/).)*)\\*/\\s*(?:@\\w+(?:\\([^)]*\\))?\\s+)*([^\\n]*)", Pattern.DOTALL);
+
+    private static final Pattern COMMENT = Pattern.compile("/\\*.*?\\*/", Pattern.DOTALL);
+    private static final Pattern TEXT = Pattern.compile("\"((?:[^\"\\\\\\n]|\\\\.)*)\"");
+
+    private static Path root() {
+        Path directory = Path.of("").toAbsolutePath();
+        while (!Files.exists(directory.resolve("CONTRIBUTING.md"))) {
+            directory = Objects.requireNonNull(directory.getParent());
+        }
+        return directory;
+    }
+
+    @TestFactory
+    Stream<DynamicTest> pagesAreInPlainEnglish() throws IOException {
+        try (Stream<Path> top = Files.list(ROOT);
+                Stream<Path> docs = Files.list(ROOT.resolve("docs"))) {
+            return Stream.concat(top, docs)
+                    .filter(page -> page.toString().endsWith(".md"))
+                    .map(page -> ROOT.relativize(page).toString().replace('\\', '/'))
+                    .sorted()
+                    .toList()
+                    .stream()
+                    .map(page -> DynamicTest.dynamicTest(page, () -> check(page)));
+        }
+    }
+
+    private static void check(String page) {
+        List<String> problems = GuideStyle.problemsOfPage(read(ROOT.resolve(page)), page.equals(FIGURES));
+        if (NOT_EDITED_YET.contains(page)) {
+            assertThat(problems)
+                    .as(page + " meets the rules: remove it from NOT_EDITED_YET")
+                    .isNotEmpty();
+        } else {
+            assertThat(problems).as(page).isEmpty();
+        }
+    }
+
+    @Test
+    void everyPageThatIsNotEditedExists() {
+        assertThat(NOT_EDITED_YET).allSatisfy(page -> assertThat(ROOT.resolve(page)).exists());
+    }
+
+    @Test
+    void firstSentencesOfPublicJavadocAreInPlainEnglish() throws IOException {
+        List<String> problems = new ArrayList<>();
+        for (Path file : sources()) {
+            String source = read(file);
+            if (!file.toString().contains("internal")
+                    && PUBLIC_TYPE.matcher(source).find()) {
+                boolean all = ALL_PUBLIC.matcher(source).find();
+                for (MatchResult javadoc :
+                        JAVADOC.matcher(source).results().toList()) {
+                    String declaration = javadoc.group(2);
+                    if (declaration.matches("(?:public|protected|package) .*")
+                            || all && !declaration.matches("(?:private|static final) .*")) {
+                        GuideStyle.problemsOfJavadoc(javadoc.group(1))
+                                .forEach(problem -> problems.add(file.getFileName() + ": " + problem));
+                    }
+                }
+            }
+        }
+        assertThat(problems).isEmpty();
+    }
+
+    @Test
+    void messagesAreInPlainEnglish() throws IOException {
+        List<String> problems = new ArrayList<>();
+        for (Path file : sources()) {
+            String code = COMMENT.matcher(read(file)).replaceAll("").replaceAll("\"\\s*\\+\\s*\"", "");
+            for (MatchResult text : TEXT.matcher(code).results().toList()) {
+                // Fewer words are names, keys and patterns.
+                if (text.group(1).split(" ", -1).length > 2) {
+                    GuideStyle.problemsOfText(text.group(1))
+                            .forEach(problem -> problems.add(file.getFileName() + ": " + problem));
+                }
+            }
+        }
+        assertThat(problems).isEmpty();
+    }
+
+    private static List<Path> sources() throws IOException {
+        try (Stream<Path> modules = Files.list(ROOT)) {
+            return modules.map(module -> module.resolve("src/main/java"))
+                    .filter(sources ->
+                            sources.getName(sources.getNameCount() - 4).toString().startsWith("worker-")
+                                    && Files.isDirectory(sources))
+                    .flatMap(GuideStyleTest::files)
+                    .toList();
+        }
+    }
+
+    private static Stream<Path> files(Path directory) {
+        try (Stream<Path> files = Files.walk(directory)) {
+            return files.filter(file -> file.toString().endsWith(".java")).toList().stream();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** Each rule finds what it is for. */
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            textBlock =
+                    """
+                    startup | A wrong value stops the start.
+                    told | Workers are told at the commit.
+                    tell | The log tells the reason.
+                    say | The message says which one.
+                    persons | Whoever adds a job waits.
+                    whose | Use a table of yours.
+                    catch up | It makes up for missed runs.
+                    create | It makes a schedule.
+                    stands in | The name stands in the log.
+                    example | A trigger, for instance, does that.
+                    continue | The job goes on.
+                    no longer | It does not run any more.
+                    at most | It waits for ten seconds at most.
+                    idioms | The worker waits in vain.
+                    do without | It does without a lock.
+                    listener | This is the connection that listens.
+                    marketing | Simply add it.
+                    riddle | What is wrong fails.
+                    figures | It runs 5,000 jobs/s.
+                    emoji | Done \u2705
+                    25 | One two three four five six seven eight nine ten one two three four five six seven eight nine ten one two three four five six.
+                    """)
+    void eachRuleFindsWhatItIsFor(String rule, String sentence) {
+        assertThat(GuideStyle.problemsOfPage("# Page\n\n" + sentence + "\n", false))
+                .singleElement()
+                .asString()
+                .contains(rule);
+    }
+
+    @Test
+    void everyRuleHasAnExample() {
+        assertThat(GuideStyle.RULES).hasSize(20);
+    }
+
+    @Test
+    void codeMarksAndAddressesAreNoSentences() {
+        assertThat(GuideStyle.problemsOfPage(
+                        """
+                        # Page
+
+                        <!-- absent: Somebody --> A `tells` is [code](somebody-says.md).
+
+                            nobody says this
+
+                        ```sh
+                        echo somebody
+                        ```
+
+                        | A | B |
+                        |---|---|
+                        | one | two |
+                        """,
+                        false))
+                .isEmpty();
+        assertThat(GuideStyle.problemsOfPage("| A | |\n|---|---|\n", false)).hasSize(1);
+    }
+
+    private static String read(Path file) {
+        try {
+            return Files.readString(file);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+}
