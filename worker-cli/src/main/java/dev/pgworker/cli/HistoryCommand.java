@@ -69,7 +69,10 @@ final class HistoryCommand extends SessionCommand {
             description = "Largest number of rows, 1 to 1000. Default: ${DEFAULT-VALUE}.")
     private int limit = 50;
 
-    @Option(names = "--after", paramLabel = "PLACE", description = "Continue after the position that the previous page has shown.")
+    @Option(
+            names = "--after",
+            paramLabel = "PLACE",
+            description = "Continue after the position that the previous page has shown.")
     private @Nullable String after;
 
     HistoryCommand(Session session) {

@@ -29,7 +29,10 @@ final class ListCommand extends SessionCommand {
             description = "Largest number of rows, 1 to 1000. Default: ${DEFAULT-VALUE}.")
     private int limit = 50;
 
-    @Option(names = "--after", paramLabel = "ID", description = "Continue after the position that the previous page has shown.")
+    @Option(
+            names = "--after",
+            paramLabel = "ID",
+            description = "Continue after the position that the previous page has shown.")
     private @Nullable Long after;
 
     @Option(

@@ -58,8 +58,8 @@ import dev.pgworker.task.CancelSettings;
  * @param limits Limits of the jobs that run at once or start in a period, across all workers of the schema, by name.
  * @param tasks Tasks that this worker serves, or * for all that the application has handlers for. By default, those that no
  *     other worker of the application serves.
-     * @param taskDefaults Defaults for single tasks, by their names; in brackets, as in "[send-mail]", if a name has other
-     *     characters
+ * @param taskDefaults Defaults for single tasks, by their names; in brackets, as in "[send-mail]", if a name has other
+ *     characters
  *     than letters, digits, - and _. Settings in code take precedence.
  * @param dataSource Name of the data source bean whose database holds the jobs. By default, the one marked with
  *     WorkerDataSource, or the primary one.

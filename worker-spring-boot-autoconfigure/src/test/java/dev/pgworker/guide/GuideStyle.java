@@ -37,9 +37,12 @@ final class GuideStyle {
             Rule.inProse("tell", "\\b(?:tells?|telling)\\b", "report, log, show, notify"),
             Rule.inProse("say", "\\b(?:says?|said|saying)\\b", "report, show, name, state, specify"),
             Rule.everywhere(
-                    "persons", "\\b(?:some|any|every|no)(?:body|one)(?:'s)?\\b|\\bwhoever\\b", "you, a user, a role, none"),
+                    "persons",
+                    "\\b(?:some|any|every|no)(?:body|one)(?:'s)?\\b|\\bwhoever\\b",
+                    "you, a user, a role, none"),
             Rule.inProse("whose", "\\bof (?:yours|theirs|ours|his|hers)\\b", "your own, their own"),
-            Rule.everywhere("catch up", "\\b(?:make|makes|made|making) up for\\b", "catch up on, run missed executions"),
+            Rule.everywhere(
+                    "catch up", "\\b(?:make|makes|made|making) up for\\b", "catch up on, run missed executions"),
             Rule.everywhere(
                     "create",
                     "\\b(?:make|makes|made|making) (?:an? |the |new |no )?"
@@ -51,7 +54,9 @@ final class GuideStyle {
             Rule.everywhere("continue", "\\b(?:go|goes|going|went|gone) on\\b", "continue"),
             Rule.everywhere("no longer", "\\bany ?more\\b|\\blisten(?:s|ing)? no more\\b", "no longer, not ... again"),
             Rule.everywhere(
-                    "at most", "\\b\\w+ at (?:the )?(?:most|least)(?=[.,;:)|]|$)", "at most N, at least N, before the noun"),
+                    "at most",
+                    "\\b\\w+ at (?:the )?(?:most|least)(?=[.,;:)|]|$)",
+                    "at most N, at least N, before the noun"),
             Rule.everywhere(
                     "idioms",
                     "\\b(?:amok|in vain|sign of life|hurts?|does not mind|owes?|entails?|mends?|mended"
@@ -71,7 +76,8 @@ final class GuideStyle {
                     "a link to performance.md, which has figures with their machine"),
             Rule.everywhere("emoji", "[\\x{2600}-\\x{27BF}\\x{1F300}-\\x{1FAFF}]", "words"));
 
-    private static final Pattern EMPTY_HEADER = Pattern.compile("^(\\|(?:[^\n]*\\|)?[ \t]*\\|[^\n]*)\n\\|-", Pattern.MULTILINE);
+    private static final Pattern EMPTY_HEADER =
+            Pattern.compile("^(\\|(?:[^\n]*\\|)?[ \t]*\\|[^\n]*)\n\\|-", Pattern.MULTILINE);
 
     private GuideStyle() {}
 
@@ -127,7 +133,10 @@ final class GuideStyle {
     }
 
     private static int words(String sentence) {
-        return (int) Pattern.compile("[\\p{L}\\p{N}][^\\s]*").matcher(sentence).results().count();
+        return (int) Pattern.compile("[\\p{L}\\p{N}][^\\s]*")
+                .matcher(sentence)
+                .results()
+                .count();
     }
 
     /** The sentences of paragraphs, headings, list items and cells of tables, without code, marks and addresses. */
@@ -140,7 +149,11 @@ final class GuideStyle {
         boolean afterBlank = true;
         boolean code = false;
         for (String line : text.split("\n", -1)) {
-            code = line.isBlank() ? code : line.startsWith("    ") && (afterBlank || code) && !line.strip().startsWith("|");
+            code = line.isBlank()
+                    ? code
+                    : line.startsWith("    ")
+                            && (afterBlank || code)
+                            && !line.strip().startsWith("|");
             afterBlank = line.isBlank();
             if (afterBlank || code || line.matches(" *(?:[-*>] |#+ |\\||\\d+\\. ).*")) {
                 split(paragraph.toString(), sentences);
@@ -152,7 +165,9 @@ final class GuideStyle {
                     split(cell, sentences);
                 }
             } else if (!code) {
-                paragraph.append(line.replaceFirst("^ *(?:[-*#>]+|\\d+\\.) ", "")).append(' ');
+                paragraph
+                        .append(line.replaceFirst("^ *(?:[-*#>]+|\\d+\\.) ", ""))
+                        .append(' ');
             }
         }
         split(paragraph.toString(), sentences);
@@ -160,7 +175,8 @@ final class GuideStyle {
     }
 
     private static void split(String paragraph, List<String> sentences) {
-        String text = paragraph.replaceAll("`[^`]*`", "X")
+        String text = paragraph
+                .replaceAll("`[^`]*`", "X")
                 .replaceAll("!?\\[([^\\]]*)]\\([^)]*\\)", "$1")
                 .replaceAll("<https?:[^>]*>", "X")
                 .replaceAll("\\s+", " ");

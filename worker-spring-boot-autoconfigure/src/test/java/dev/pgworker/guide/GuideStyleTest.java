@@ -85,7 +85,8 @@ class GuideStyleTest {
 
     @Test
     void everyPageThatIsNotEditedExists() {
-        assertThat(NOT_EDITED_YET).allSatisfy(page -> assertThat(ROOT.resolve(page)).exists());
+        assertThat(NOT_EDITED_YET)
+                .allSatisfy(page -> assertThat(ROOT.resolve(page)).exists());
     }
 
     @Test
@@ -96,8 +97,7 @@ class GuideStyleTest {
             if (!file.toString().contains("internal")
                     && PUBLIC_TYPE.matcher(source).find()) {
                 boolean all = ALL_PUBLIC.matcher(source).find();
-                for (MatchResult javadoc :
-                        JAVADOC.matcher(source).results().toList()) {
+                for (MatchResult javadoc : JAVADOC.matcher(source).results().toList()) {
                     String declaration = javadoc.group(2);
                     if (declaration.matches("(?:public|protected|package) .*")
                             || all && !declaration.matches("(?:private|static final) .*")) {
@@ -129,9 +129,10 @@ class GuideStyleTest {
     private static List<Path> sources() throws IOException {
         try (Stream<Path> modules = Files.list(ROOT)) {
             return modules.map(module -> module.resolve("src/main/java"))
-                    .filter(sources ->
-                            sources.getName(sources.getNameCount() - 4).toString().startsWith("worker-")
-                                    && Files.isDirectory(sources))
+                    .filter(sources -> sources.getName(sources.getNameCount() - 4)
+                                    .toString()
+                                    .startsWith("worker-")
+                            && Files.isDirectory(sources))
                     .flatMap(GuideStyleTest::files)
                     .toList();
         }
@@ -147,10 +148,7 @@ class GuideStyleTest {
 
     /** Each rule finds what it is for. */
     @ParameterizedTest
-    @CsvSource(
-            delimiter = '|',
-            textBlock =
-                    """
+    @CsvSource(delimiter = '|', textBlock = """
                     startup | A wrong value stops the start.
                     told | Workers are told at the commit.
                     tell | The log tells the reason.
@@ -187,8 +185,7 @@ class GuideStyleTest {
 
     @Test
     void codeMarksAndAddressesAreNoSentences() {
-        assertThat(GuideStyle.problemsOfPage(
-                        """
+        assertThat(GuideStyle.problemsOfPage("""
                         # Page
 
                         <!-- absent: Somebody --> A `tells` is [code](somebody-says.md).
@@ -202,9 +199,7 @@ class GuideStyleTest {
                         | A | B |
                         |---|---|
                         | one | two |
-                        """,
-                        false))
-                .isEmpty();
+                        """, false)).isEmpty();
         assertThat(GuideStyle.problemsOfPage("| A | |\n|---|---|\n", false)).hasSize(1);
     }
 

@@ -163,7 +163,8 @@ final class Cleanup {
                     return total;
                 }
                 if (System.nanoTime() - begin > limit.toNanos()) {
-                    log.info("The clean-up ends after {}: the next one continues with the rest, if there is any", limit);
+                    log.info(
+                            "The clean-up ends after {}: the next one continues with the rest, if there is any", limit);
                     return total;
                 }
             }

@@ -351,7 +351,8 @@ public final class JobCompleter extends BackgroundService {
                 if (!SOMETHING_HELD.contains(Objects.requireNonNullElse(e.getSQLState(), ""))) {
                     throw e;
                 }
-                log.debug("Other transactions hold rows of {} jobs that have ended, or of their queues", done.size(), e);
+                log.debug(
+                        "Other transactions hold rows of {} jobs that have ended, or of their queues", done.size(), e);
             }
         }
         settle(endings, store.complete(inFlight.held(done, false), List.of(), false, runs), List.of());
