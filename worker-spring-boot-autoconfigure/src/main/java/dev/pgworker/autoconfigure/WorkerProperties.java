@@ -59,8 +59,7 @@ import dev.pgworker.task.CancelSettings;
  * @param tasks Tasks that this worker serves, or * for all that the application has handlers for. By default, those that no
  *     other worker of the application serves.
  * @param taskDefaults Defaults for single tasks, by their names; in brackets, as in "[send-mail]", if a name has other
- *     characters
- *     than letters, digits, - and _. Settings in code take precedence.
+ *     characters than letters, digits, - and _. Settings in code take precedence.
  * @param dataSource Name of the data source bean whose database holds the jobs. By default, the one marked with
  *     WorkerDataSource, or the primary one.
  * @param transactionManager Name of the transaction manager bean that transactional handlers use. By default, the one marked
