@@ -14,6 +14,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.springframework.boot.LazyInitializationBeanFactoryPostProcessor;
 import org.springframework.boot.diagnostics.FailureAnalysis;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 import org.springframework.context.ApplicationContext;
@@ -292,6 +293,17 @@ class DurableEventsTest {
             assertThat(analysis.getDescription()).contains(problem);
             assertThat(analysis.getAction()).isNotEmpty();
         });
+    }
+
+    @Test
+    void lazyInitializationOfTheApplicationChangesNothing() {
+        shop().withInitializer(context ->
+                        context.addBeanFactoryPostProcessor(new LazyInitializationBeanFactoryPostProcessor()))
+                .run(context -> {
+                    context.publishEvent(SMALL);
+                    events.await(JobCompleted.class);
+                    assertThat(context.getBean(Calls.class).next()).startsWith("mail ");
+                });
     }
 
     static class Observer {
