@@ -34,8 +34,7 @@ class MissingSchemaTest {
     @ValueSource(
             strings = {
                 "alter type {schema}.pgworker_request rename to former",
-                "alter function {schema}.pgworker_look({schema}.pgworker_request, {schema}.pgworker_floor[]) rename to former",
-                "alter table {schema}.pgworker_pauses rename column kind to former"
+                "alter function {schema}.pgworker_look({schema}.pgworker_request, {schema}.pgworker_floor[]) rename to former"
             })
     void anOlderOneIsToldAsWell(String older) {
         db.sql(older).update();

@@ -53,7 +53,6 @@ class PoolerTest {
             "limits show few",
             "limits list",
             "limits delete few --yes",
-            "schedules put daily mail --cron @daily",
             "schedules list",
             "schedules pause daily",
             "schedules resume daily",

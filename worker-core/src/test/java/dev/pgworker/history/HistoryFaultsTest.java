@@ -154,7 +154,8 @@ class HistoryFaultsTest {
 
     /** Has nobody give up because the machine is slow, or shows that nobody waits. */
     private void waitForLocks(String limit) {
-        update("alter function {schema}.pgworker_open_history() set lock_timeout = '" + limit + "'");
+        update("alter function {schema}.pgworker_record_deleted() set lock_timeout = '" + limit + "'");
+        update("alter function {schema}.pgworker_record_updated() set lock_timeout = '" + limit + "'");
     }
 
     /** A session that fails rather than hang. */
@@ -170,7 +171,7 @@ class HistoryFaultsTest {
 
     @Test
     void aMomentsLockOnTheHistoryLosesNoEntry() throws Exception {
-        assertThat(db.sql("select proconfig::text from pg_proc where oid = '{schema}.pgworker_open_history()'::regprocedure")
+        assertThat(db.sql("select proconfig::text from pg_proc where oid = '{schema}.pgworker_record_updated()'::regprocedure")
                         .query(String.class)
                         .single())
                 .contains("lock_timeout=900ms");

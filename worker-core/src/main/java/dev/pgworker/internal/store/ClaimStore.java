@@ -288,7 +288,7 @@ public final class ClaimStore {
             from held h left join pg_catalog.pg_stat_activity a on a.pid operator(pg_catalog.=) h.pid
             where h.pid is null or h.pid operator(pg_catalog.<>) pg_catalog.pg_backend_pid() and not coalesce(
               a.xact_start operator(pg_catalog.>) (pg_catalog.clock_timestamp() operator(pg_catalog.-)
-                ?::pg_catalog.float8 operator(pg_catalog.*) interval '1 s'), false)
+                (?::pg_catalog.float8 operator(pg_catalog.*) interval '1 s')), false)
             """;
 
     /**

@@ -91,21 +91,24 @@ comment on function "${schema}".pgworker_history_lost(bigint, text, text) is
   'Counts entries that could not be written, and warns, naming who holds the lock if the SQLSTATE is that of a lock that was not available.';
 revoke execute on function "${schema}".pgworker_history_lost(bigint, text, text) from public;
 
--- Only the wait for a stranger's lock on a table is bounded, by less than deadlock_timeout and by a quarter of the caller's statement_timeout.
--- What a busy server waits for while it writes, such as the extension of a table, is not. So all tables are locked before anything is written.
--- Within ten seconds after a loss nobody waits for a stranger who still holds a lock.
+-- Begins the work of the two triggers below, whose settings hold here, too: lock_timeout bounds only the wait for a stranger's lock on a table,
+-- by less than deadlock_timeout and by a quarter of the caller's statement_timeout. What a busy server waits for while it writes, such as the
+-- extension of a table, may take a minute. So all tables are locked before anything is written. Within ten seconds after a loss nobody
+-- waits for a stranger who still holds a lock.
 create or replace function "${schema}".pgworker_open_history() returns boolean
-language plpgsql volatile
-set lock_timeout = '900ms'
-set search_path = pg_catalog, pg_temp as $$
+language plpgsql volatile as $$
 declare
   kept record;
 begin
-  if current_setting('statement_timeout') <> '0' then
-    perform set_config('lock_timeout', greatest(1, least(extract(epoch from current_setting('lock_timeout')::interval) * 1000,
-      extract(epoch from current_setting('statement_timeout')::interval) * 250))::int || 'ms', true);
+  if pg_catalog.current_setting('statement_timeout') operator(pg_catalog.<>) '0' then
+    perform pg_catalog.set_config('lock_timeout', greatest(1, least(
+      extract(epoch from pg_catalog.current_setting('lock_timeout')::pg_catalog.interval) operator(pg_catalog.*) 1000,
+      extract(epoch from pg_catalog.current_setting('statement_timeout')::pg_catalog.interval) operator(pg_catalog.*) 250))
+        ::pg_catalog.int4 operator(pg_catalog.||) 'ms'::pg_catalog.text, true);
   end if;
-  if exists (select from "${schema}".pgworker_history_losses l where l.lost_at > clock_timestamp() - interval '10 seconds')
+  if exists (
+      select from "${schema}".pgworker_history_losses l
+      where l.lost_at operator(pg_catalog.>) (pg_catalog.clock_timestamp() operator(pg_catalog.-) interval '10 seconds'))
     and "${schema}".pgworker_history_holder() is not null
   then
     raise exception 'lock not waited for again' using errcode = 'lock_not_available';
@@ -116,6 +119,7 @@ begin
   end if;
   lock table "${schema}"._private_tasks, "${schema}"._private_job_queues, "${schema}".pgworker_cancellations in access share mode;
   lock table "${schema}".pgworker_history in row exclusive mode;
+  perform pg_catalog.set_config('lock_timeout', '1min', true);
   return kept.payloads;
 end
 $$;
@@ -125,20 +129,20 @@ revoke execute on function "${schema}".pgworker_open_history() from public;
 
 create or replace function "${schema}".pgworker_noted_runs()
 returns table (id bigint, took interval, result text, trace text, attempts int, key text, begun timestamptz, runner text)
-language plpgsql volatile
-set array_nulls = on
-set search_path = pg_catalog, pg_temp as $$
+language plpgsql volatile as $$
 begin
   return query
-    select u.id, u.micros * interval '1 microsecond', u.result, u.trace, u.attempts, u.key,
-      nullif(current_setting('pgworker.run_begun', true), '')::timestamptz, nullif(current_setting('pgworker.run_by', true), '')
-    from unnest(
-      nullif(current_setting('pgworker.run_ids', true), '')::bigint[],
-      nullif(current_setting('pgworker.run_micros', true), '')::bigint[],
-      nullif(current_setting('pgworker.run_results', true), '')::text[],
-      nullif(current_setting('pgworker.run_traces', true), '')::text[],
-      nullif(current_setting('pgworker.run_attempts', true), '')::int[],
-      nullif(current_setting('pgworker.run_keys', true), '')::text[]) u(id, micros, result, trace, attempts, key);
+    select u.id, u.micros operator(pg_catalog.*) interval '1 microsecond', u.result, u.trace, u.attempts, u.key,
+      nullif(pg_catalog.current_setting('pgworker.run_begun', true), '')::pg_catalog.timestamptz,
+      nullif(pg_catalog.current_setting('pgworker.run_by', true), '')
+    from rows from (
+      pg_catalog.unnest(nullif(pg_catalog.current_setting('pgworker.run_ids', true), '')::pg_catalog.int8[]),
+      pg_catalog.unnest(nullif(pg_catalog.current_setting('pgworker.run_micros', true), '')::pg_catalog.int8[]),
+      pg_catalog.unnest(nullif(pg_catalog.current_setting('pgworker.run_results', true), '')::pg_catalog.text[]),
+      pg_catalog.unnest(nullif(pg_catalog.current_setting('pgworker.run_traces', true), '')::pg_catalog.text[]),
+      pg_catalog.unnest(nullif(pg_catalog.current_setting('pgworker.run_attempts', true), '')::pg_catalog.int4[]),
+      pg_catalog.unnest(nullif(pg_catalog.current_setting('pgworker.run_keys', true), '')::pg_catalog.text[]))
+      u(id, micros, result, trace, attempts, key);
 end
 $$;
 comment on function "${schema}".pgworker_noted_runs() is 'What pgworker_note_runs has noted in this transaction: a row for each run.';
@@ -146,13 +150,13 @@ revoke execute on function "${schema}".pgworker_noted_runs() from public;
 
 -- The two triggers. Whose rows they see is made sure before anything is read from these: in a trigger on a table of somebody else, a cast of
 -- theirs would run with the rights of the owner. Hash joins, because a group may have hundreds of jobs, and the plan may have been made
--- for one. The planner's settings hold for the functions that are called as well.
+-- for one.
 
 -- What our functions are doing to jobs (pgworker.ending) is the outcome. Where they say nothing, a job that was claimed, or whose run was
 -- noted, has succeeded, and another one was removed. One that has failed for good has its entry since then, and gets no other.
 create or replace function "${schema}".pgworker_record_deleted() returns trigger
 language plpgsql volatile security definer
-set lock_timeout = '1min' set plan_cache_mode = force_generic_plan set enable_hashjoin = on set enable_nestloop = off
+set lock_timeout = '900ms' set array_nulls = on set plan_cache_mode = force_generic_plan set enable_hashjoin = on set enable_nestloop = off
 set enable_mergejoin = off set enable_seqscan = off set enable_bitmapscan = off set jit = off
 set search_path = pg_catalog, pg_temp as $$
 declare
@@ -202,7 +206,7 @@ revoke execute on function "${schema}".pgworker_record_deleted() from public;
 -- entry only if its last attempt was taken away.
 create or replace function "${schema}".pgworker_record_updated() returns trigger
 language plpgsql volatile security definer
-set lock_timeout = '1min' set plan_cache_mode = force_generic_plan set enable_hashjoin = on set enable_nestloop = off
+set lock_timeout = '900ms' set array_nulls = on set plan_cache_mode = force_generic_plan set enable_hashjoin = on set enable_nestloop = off
 set enable_mergejoin = off set enable_seqscan = off set enable_bitmapscan = off set jit = off
 set search_path = pg_catalog, pg_temp as $$
 declare

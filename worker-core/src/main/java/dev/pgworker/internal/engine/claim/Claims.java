@@ -2,6 +2,7 @@ package dev.pgworker.internal.engine.claim;
 
 import java.sql.SQLException;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.Collection;
 import java.util.List;
 import java.util.Set;
