@@ -20,7 +20,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-/** README, guide, public Javadoc and messages are written by the rules of {@link GuideStyle}. */
+/** README, guide, samples, public Javadoc and messages are written by the rules of {@link GuideStyle}. */
 class GuideStyleTest {
 
     private static final Path ROOT = root();
@@ -61,8 +61,10 @@ class GuideStyleTest {
     @TestFactory
     Stream<DynamicTest> pagesAreInPlainEnglish() throws IOException {
         try (Stream<Path> top = Files.list(ROOT);
-                Stream<Path> docs = Files.list(ROOT.resolve("docs"))) {
-            return Stream.concat(top, docs)
+                Stream<Path> docs = Files.list(ROOT.resolve("docs"));
+                Stream<Path> samples = Files.list(ROOT.resolve("samples"))) {
+            return Stream.of(top, docs, samples.map(sample -> sample.resolve("README.md")).filter(Files::exists))
+                    .flatMap(pages -> pages)
                     .filter(page -> page.toString().endsWith(".md"))
                     .map(page -> ROOT.relativize(page).toString().replace('\\', '/'))
                     .sorted()
