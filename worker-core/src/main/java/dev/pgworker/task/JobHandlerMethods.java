@@ -196,7 +196,7 @@ public final class JobHandlerMethods {
             throw new HandlerDefinitionException(
                     source + " has an option that cannot be used: " + e.getMessage(),
                     "Correct @JobHandler: maxAttempts is 1 to 32767, timeout a positive duration such as \"30s\","
-                            + " retryPolicy a class with a bean or with a constructor without parameters; direct and transactional"
+                            + " retryDelay a class with a bean or with a constructor without parameters; direct and transactional"
                             + " exclude each other, and no type is in both noRetryFor and retryFor");
         }
     }
