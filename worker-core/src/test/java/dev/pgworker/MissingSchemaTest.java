@@ -42,7 +42,10 @@ class MissingSchemaTest {
             Worker worker = db.start(db.worker().task(WORK, (n, context) -> {}));
             Awaitility.await().until(() -> worker.status().stall() != null);
             assertThat(worker.status().stall()).contains("not up to date", "worker.schema.mode=migrate");
-            assertThat(log.messages()).singleElement().asString().startsWith("No job can run: the schema is not installed, or not up to date");
+            assertThat(log.messages())
+                    .singleElement()
+                    .asString()
+                    .startsWith("No job can run: the schema is not installed, or not up to date");
         }
     }
 

@@ -153,8 +153,10 @@ class WorkerFaultsTest {
             }
             try (LogCapture log = new LogCapture(StallDiagnosis.class)) {
                 worker = db.start(impatient().task(WORK, (n, context) -> {}));
-                Awaitility.await().until(() -> String.valueOf(worker.status().stall()).contains(holder));
-                assertThat(log.messages()).anySatisfy(message -> assertThat(message).contains(holder));
+                Awaitility.await()
+                        .until(() -> String.valueOf(worker.status().stall()).contains(holder));
+                assertThat(log.messages())
+                        .anySatisfy(message -> assertThat(message).contains(holder));
             }
             connection.rollback();
         }

@@ -36,14 +36,7 @@ final class ConnectionProperties {
 
     /** Nothing is prepared on the server: behind a connection pooler others would meet it in their sessions. */
     private static final Map<String, String> DEFAULTS = Map.of(
-            "ApplicationName",
-            "worker-cli",
-            "connectTimeout",
-            "10",
-            "tcpKeepAlive",
-            "true",
-            "prepareThreshold",
-            "0");
+            "ApplicationName", "worker-cli", "connectTimeout", "10", "tcpKeepAlive", "true", "prepareThreshold", "0");
 
     private final Map<String, String> environment;
 

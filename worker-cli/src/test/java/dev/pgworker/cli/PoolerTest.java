@@ -92,7 +92,9 @@ class PoolerTest {
         TestTerminal terminal = new TestTerminal(pooled);
         assertThat(terminal.run("migrate")).as(terminal.errors()).isZero();
         for (String command : COMMANDS) {
-            assertThat(terminal.run(command.split(" "))).as(command + "\n" + terminal.errors()).isIn(0, ExitStatus.NOT_FOUND);
+            assertThat(terminal.run(command.split(" ")))
+                    .as(command + "\n" + terminal.errors())
+                    .isIn(0, ExitStatus.NOT_FOUND);
         }
         if (mode.equals("transaction")) {
             foreign.lookAtSessions(SESSIONS);

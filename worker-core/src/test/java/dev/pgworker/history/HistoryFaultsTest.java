@@ -171,7 +171,8 @@ class HistoryFaultsTest {
 
     @Test
     void aMomentsLockOnTheHistoryLosesNoEntry() throws Exception {
-        assertThat(db.sql("select proconfig::text from pg_proc where oid = '{schema}.pgworker_record_updated()'::regprocedure")
+        assertThat(db.sql(
+                                "select proconfig::text from pg_proc where oid = '{schema}.pgworker_record_updated()'::regprocedure")
                         .query(String.class)
                         .single())
                 .contains("lock_timeout=900ms");

@@ -94,8 +94,7 @@ class PoolerTest {
     void pagesAndActionsLeaveNothing(String mode) throws Exception {
         String pooled = behind(mode);
         ForeignApplication foreign = foreign(pooled);
-        Application application =
-                application(pooled, "worker.listen.url=" + (mode.equals("session") ? pooled : url));
+        Application application = application(pooled, "worker.listen.url=" + (mode.equals("session") ? pooled : url));
         for (int i = 0; i < 20; i++) {
             application.jobs().addJob("quick");
         }
@@ -119,7 +118,9 @@ class PoolerTest {
             http.json("/default/cleanup", "{\"tasks\":[\"gc_job_queues\"]}");
             http.json("/default/sweep", "{}");
         }
-        Awaitility.await().until(() -> application.admin().count(dev.pgworker.job.JobQuery.ALL).total() == 0);
+        Awaitility.await()
+                .until(() ->
+                        application.admin().count(dev.pgworker.job.JobQuery.ALL).total() == 0);
         closed.remove(application);
         application.close();
         if (mode.equals("transaction")) {
@@ -148,11 +149,12 @@ class PoolerTest {
         String schema = Application.newSchema();
         new SchemaMigrator(new DriverManagerDataSource(url), new WorkerSchema(schema)).migrate();
 
-        Application application =
-                application(pooled, "worker.schema.name=" + schema, "worker.schema.mode=none", "worker.listen.url=" + url);
+        Application application = application(
+                pooled, "worker.schema.name=" + schema, "worker.schema.mode=none", "worker.listen.url=" + url);
 
         Awaitility.await()
-                .until(() -> output.getAll().contains("The connection pooler allows no transactions: use pool_mode=transaction"));
+                .until(() -> output.getAll()
+                        .contains("The connection pooler allows no transactions: use pool_mode=transaction"));
         assertThat(application.api().get("/default/overview").statusCode()).isEqualTo(503);
         assertThat(foreign.seen()).isEmpty();
     }

@@ -63,7 +63,10 @@ class GuideStyleTest {
         try (Stream<Path> top = Files.list(ROOT);
                 Stream<Path> docs = Files.list(ROOT.resolve("docs"));
                 Stream<Path> samples = Files.list(ROOT.resolve("samples"))) {
-            return Stream.of(top, docs, samples.map(sample -> sample.resolve("README.md")).filter(Files::exists))
+            return Stream.of(
+                            top,
+                            docs,
+                            samples.map(sample -> sample.resolve("README.md")).filter(Files::exists))
                     .flatMap(pages -> pages)
                     .filter(page -> page.toString().endsWith(".md"))
                     .map(page -> ROOT.relativize(page).toString().replace('\\', '/'))

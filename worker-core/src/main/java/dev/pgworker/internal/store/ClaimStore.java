@@ -251,7 +251,8 @@ public final class ClaimStore {
         return new Look(first, anyDue, untilNext, at, took);
     }
 
-    // A row that somebody has locked or changed carries the transaction's id. Of those who share a lock it does not, and they are not found.
+    // A row that somebody has locked or changed carries the transaction's id. Of those who share a lock it does not,
+    // and they are not found.
     private static final String HOLDERS = """
             with asked as (select (?::{schema}.pgworker_request).task_ids as task_ids),
             due as (

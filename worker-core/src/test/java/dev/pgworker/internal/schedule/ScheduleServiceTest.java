@@ -597,7 +597,10 @@ class ScheduleServiceTest {
     @Test
     void aDelayIsExecutedApartFromOthersForAsLongAsItIsSlow() throws Exception {
         beforeSlowJobs("perform pg_sleep(0.15);");
-        put("slow", Recurrence.fixedDelay(Duration.ofSeconds(10)), schedule -> schedule.payload(java.util.Map.of("slow", 1)));
+        put(
+                "slow",
+                Recurrence.fixedDelay(Duration.ofSeconds(10)),
+                schedule -> schedule.payload(java.util.Map.of("slow", 1)));
         ScheduleService service = service();
         run(service);
         assertThat(jobs()).containsExactly("slow 12:00:20");

@@ -276,7 +276,9 @@ public final class Claims {
             return false;
         }
         First first = asked.first(request, look.first().values());
-        return first == null ? asked.holders(request, holding) != null : first.runAt().isBefore(before);
+        return first == null
+                ? asked.holders(request, holding) != null
+                : first.runAt().isBefore(before);
     }
 
     /**

@@ -118,8 +118,9 @@ public final class StallDiagnosis {
         if (load.waiting() + load.unwritten() == 0) {
             String refusal = claims.refusal();
             return refusal == null
-                    ? named("they cannot be claimed: another transaction holds their rows or a lock of their tables, or the database refuses"
-                            + " to change them")
+                    ? named(
+                            "they cannot be claimed: another transaction holds their rows or a lock of their tables, or the database refuses"
+                                    + " to change them")
                     : "job " + refusal;
         }
         return load.waiting() + " claimed jobs wait for the handler executor, and the outcomes of " + load.unwritten()
