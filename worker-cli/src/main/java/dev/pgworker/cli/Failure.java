@@ -206,13 +206,18 @@ record Failure(int exitStatus, String message, @Nullable String hint) {
         return text.strip().replaceAll("\\s*\\R\\s*", " ");
     }
 
+    /** What follows a failure in its transaction (25P02) has that one as its cause, and says nothing. */
     private static @Nullable SQLException sql(Throwable failure) {
+        SQLException found = null;
         for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
             if (cause instanceof SQLException sql && sql.getSQLState() != null) {
-                return sql;
+                found = sql;
+                if (!sql.getSQLState().equals("25P02")) {
+                    return sql;
+                }
             }
         }
-        return null;
+        return found;
     }
 
     private static String messageOf(Throwable failure) {

@@ -3,9 +3,12 @@ package dev.pgworker.schema;
 import java.sql.SQLException;
 
 import org.jspecify.annotations.Nullable;
+import org.postgresql.util.PSQLException;
 
 /** What failures of the database mean to whoever starts the application. */
 final class SchemaFailures {
+
+    private static final String IN_FAILED_TRANSACTION = "25P02";
 
     private SchemaFailures() {}
 
@@ -55,7 +58,11 @@ final class SchemaFailures {
         }
         return new SchemaException(
                 "Schema \"" + schema.name() + "\" could not be checked or migrated. " + said,
-                "Correct the cause and start again: a failed migration leaves nothing behind.",
+                "Correct the cause and start again: a failed migration leaves nothing behind."
+                        + (isInFunction(sql)
+                                ? " If it is a function of yours, such as that of an event trigger: it is called with search_path ="
+                                        + " pg_catalog, pg_temp. ALTER FUNCTION ... SET search_path = ... gives it another one."
+                                : ""),
                 failure);
     }
 
@@ -71,12 +78,23 @@ final class SchemaFailures {
         return (sql == null ? failure : sql).getMessage();
     }
 
+    private static boolean isInFunction(@Nullable SQLException failure) {
+        return failure instanceof PSQLException answer
+                && answer.getServerErrorMessage() != null
+                && answer.getServerErrorMessage().getWhere() != null;
+    }
+
+    /** What follows a failure in its transaction has that one as its cause, and says nothing. */
     private static @Nullable SQLException sqlException(Throwable failure) {
+        SQLException found = null;
         for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
             if (cause instanceof SQLException sql && sql.getSQLState() != null) {
-                return sql;
+                found = sql;
+                if (!sql.getSQLState().equals(IN_FAILED_TRANSACTION)) {
+                    return sql;
+                }
             }
         }
-        return null;
+        return found;
     }
 }
