@@ -117,7 +117,7 @@ final class Adoption {
 
     /**
      * Finds triggers whose functions rely on the search path of whoever adds jobs: their text names something without its schema, and they
-     * set no search path. Functions of PgWorker have one of their own.
+     * set no search path. Those of PgWorker, which a schema has whose history of migrations was lost, name everything with its schema.
      */
     private static final String TRIGGERS = """
             select pg_catalog.format('trigger %I on %I calls %s.%I, which names "%s" without its schema', g.tgname, c.relname,
@@ -134,6 +134,7 @@ final class Adoption {
               from pg_catalog.regexp_matches(pg_catalog.lower(p.prosrc), '(?<![.a-z0-9_$])([a-z_][a-z0-9_$]*)(?![a-z0-9_$]*[.])', 'g')
                 m(found)) w
             where n.nspname = ?::pg_catalog.name
+              and not (p.pronamespace = n.oid and p.proname like 'pgworker|_%' escape '|')
               and not exists (select from pg_catalog.unnest(p.proconfig) s(setting) where s.setting like 'search_path=%')
               and exists (
                 select from (

@@ -91,7 +91,7 @@ class EventTriggersTest {
     }
 
     @Test
-    void anAdoptedInstallationIsBroughtUpToDateUnderOne() {
+    void aSchemaThatHasLostItsHistoryIsAdoptedUnderOne() {
         migrator().migrate();
         sql("drop table watched.worker_flyway_history");
         watch("insert into public.ddl_log values (tg_tag);");
