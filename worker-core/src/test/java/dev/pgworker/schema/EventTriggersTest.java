@@ -72,7 +72,8 @@ class EventTriggersTest {
                 .withMessageContaining("relation \"ddl_log\" does not exist")
                 .withMessageContaining("public.log_ddl()")
                 .withMessageContaining("SET search_path");
-        assertThat(sql("select count(*) from pg_namespace where nspname = 'watched'")).isEqualTo("0");
+        assertThat(sql("select count(*) from pg_namespace where nspname = 'watched'"))
+                .isEqualTo("0");
 
         sql("alter function public.log_ddl() set search_path = public");
         migrator().migrate();
@@ -87,7 +88,8 @@ class EventTriggersTest {
         assertThatExceptionOfType(SchemaException.class)
                 .isThrownBy(() -> migrator().migrate())
                 .withMessageContaining("no changes on fridays");
-        assertThat(sql("select count(*) from pg_namespace where nspname = 'watched'")).isEqualTo("0");
+        assertThat(sql("select count(*) from pg_namespace where nspname = 'watched'"))
+                .isEqualTo("0");
     }
 
     @Test
