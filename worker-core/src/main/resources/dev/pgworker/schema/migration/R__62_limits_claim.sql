@@ -186,7 +186,7 @@ begin
       retry_at = case when f.started > 0 then '-infinity' else moment + interval '4 ms' * 2 ^ least(l.tries, 8) end,
       pass = case when l.share is null and f.started > 0 then greatest(l.pass, least_pass) + f.started / f.weight else l.pass end
     from (
-      select g.lane, g.weight, j.run_at, j.id, (select count(*) from unnest(job_lanes) s(lane) where s.lane = g.lane) as started
+      select g.lane, g.weight, j.run_at, j.id, cardinality(array_positions(job_lanes, g.lane)) as started
       from unnest(lanes, weights) g(lane, weight)
       join "${schema}".pgworker_limit_lanes o on o.id = g.lane
       left join lateral (
@@ -197,11 +197,11 @@ begin
     where l.id = f.lane;
   update "${schema}".pgworker_limit_lanes l set pass = greatest(l.pass, least_pass) + s.started
     from (
-      select o.share, sum(1 / g.weight) as started
-      from unnest(job_lanes) j(lane) join unnest(lanes, weights) g(lane, weight) on g.lane = j.lane
+      select o.share, sum(cardinality(array_positions(job_lanes, g.lane)) / g.weight) as started
+      from unnest(lanes, weights) g(lane, weight)
       join "${schema}".pgworker_limit_lanes o on o.id = g.lane and o.share is not null
       group by o.share) s
-    where l.share = s.share;
+    where l.share = s.share and s.started > 0;
 end
 $$;
 comment on function "${schema}".pgworker_move_lanes(bigint[], float8[], bigint[], float8, timestamptz) is
@@ -263,7 +263,8 @@ begin
     from (
       select u.bucket, array_agg(p.id) as ids from unnest(job_lanes, ids) p(lane, id)
       join "${schema}".pgworker_limit_lanes l on l.id = p.lane cross join lateral unnest(l.buckets) u(bucket) group by u.bucket) n
-    cross join lateral "${schema}".pgworker_limit_rooms(array[n.bucket], moment) r
+    join "${schema}".pgworker_limit_rooms(array(
+      select distinct unnest(l.buckets) from "${schema}".pgworker_limit_lanes l where l.id = any(job_lanes)), moment) r on r.id = n.bucket
     where b.id = n.bucket;
 end
 $$;

@@ -159,12 +159,13 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp as $$
 begin
   delete from "${schema}".pgworker_limit_lanes l where l.due_at = 'infinity' and l.used_at < moment - interval '1 minute';
+  delete from "${schema}".pgworker_limit_buckets b where not exists (select from "${schema}".pgworker_limits l where l.id = b.limit_id);
   delete from "${schema}".pgworker_limit_buckets b
-    where not exists (select from "${schema}".pgworker_limits l where l.id = b.limit_id)
-      or not exists (select from "${schema}".pgworker_limit_lanes n where b.id = any(n.buckets))
-        and exists (
-          select from "${schema}".pgworker_limit_rooms(array[b.id], moment) r join "${schema}".pgworker_limits l on l.id = b.limit_id
-          where coalesce(r.holders, '{}') = '{}' and (r.tokens is null or r.tokens >= l.burst));
+    using "${schema}".pgworker_limits l, "${schema}".pgworker_limit_rooms(array(
+      select u.id from "${schema}".pgworker_limit_buckets u
+      where not exists (
+        select from "${schema}".pgworker_limit_lanes n cross join lateral unnest(n.buckets) k(id) where k.id = u.id)), moment) r
+    where b.id = r.id and l.id = b.limit_id and coalesce(r.holders, '{}') = '{}' and (r.tokens is null or r.tokens >= l.burst);
 end
 $$;
 comment on function "${schema}".pgworker_forget_limits(timestamptz) is
