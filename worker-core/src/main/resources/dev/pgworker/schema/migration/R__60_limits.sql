@@ -16,68 +16,36 @@ $$;
 comment on function "${schema}".pgworker_parked(timestamptz) is 'Whether such a lock means that the job waits for a limit.';
 grant execute on function "${schema}".pgworker_parked(timestamptz) to public;
 
--- PostgreSQL stores texts in json that it does not let anybody read: \u0000 and surrogates without their other half. Where there are some
--- they are read as if their backslash were one. Raw control characters cannot be in JSON, so one of them can stand for a pair of backslashes, and
--- another for the backslashes of two halves that belong together: such a character is the same value beside others. Strings are written so that
--- they mean the same where standard_conforming_strings is off.
--- One that is nested so deeply that there is no stack left to read it here, which needs some length, has no value.
-create or replace function "${schema}".pgworker_limit_text(payload json, field text[]) returns text
+-- The text of a field has been made by PostgreSQL from an array, and so is one. PostgreSQL stores texts in json that it does not let anybody
+-- read: \u0000 and surrogates without their other half. Where there are some, they are read as if their backslash were a slash; one that is nested so deeply
+-- that there is no stack left to read it has no value. The string means the same where standard_conforming_strings is off.
+create or replace function "${schema}".pgworker_limit_values(payload json, fields text[]) returns text[]
 language plpgsql immutable
 set search_path = pg_catalog, pg_temp as $$
-begin
-  return payload #>> field;
-exception when others then
-  begin
-    return replace(replace(
-      regexp_replace(
-        regexp_replace(replace(payload::text, E'\\\\', E'\x01'),
-          E'\\\\u(d[89ab][0-9a-f]{2})\\\\u(d[c-f][0-9a-f]{2})', E'\x02u\\1\x02u\\2', 'gi'),
-        E'\\\\u(0000|d[89a-f][0-9a-f]{2})', E'\x01u\\1', 'gi'), E'\x01', E'\\\\'), E'\x02', E'\\')::json
-      #>> field;
-  exception when others then
-    return '';
-  end;
-end
-$$;
-comment on function "${schema}".pgworker_limit_text(json, text[]) is 'The text at this place of the payload, whatever the payload holds.';
-revoke execute on function "${schema}".pgworker_limit_text(json, text[]) from public;
-
-create or replace function "${schema}".pgworker_limit_value(payload json, field text[]) returns text
-language sql immutable as $$
-  select case
-      when pg_catalog.length(t.value) operator(pg_catalog.<=) 100 then t.value
-      else pg_catalog.left(t.value, 60) operator(pg_catalog.||) '...'::pg_catalog.text operator(pg_catalog.||)
-        pg_catalog.left(pg_catalog.encode(pg_catalog.sha256(pg_catalog.convert_to(t.value, 'UTF8')), 'hex'), 32)
-    end
-  from (
-    select coalesce(case
-        when pg_catalog.strpos(payload::pg_catalog.text, E'\\u') operator(pg_catalog.=) 0
-          and pg_catalog.octet_length(payload::pg_catalog.text) operator(pg_catalog.<=) 500
-        then payload operator(pg_catalog.#>>) field
-        else "${schema}".pgworker_limit_text(payload, field)
-      end, '') as value offset 0) t
-$$;
-comment on function "${schema}".pgworker_limit_value(json, text[]) is
-  'The value at this place of the payload that a limit counts by: an empty one where there is none, a long one cut and made unmistakable.';
-revoke execute on function "${schema}".pgworker_limit_value(json, text[]) from public;
-
--- The text of a field has been made by PostgreSQL from an array, and so is one.
-create or replace function "${schema}".pgworker_limit_values(payload json, fields text[]) returns text[]
-language plpgsql immutable as $$
 declare
-  bucket_values pg_catalog.text[] := '{}';
-  field pg_catalog.text;
+  unreadable constant text := E'\\\\u(0000|d[89ab][0-9a-f]{2}(?!\\\\ud[c-f])|(?<!\\\\ud[89ab][0-9a-f]{2}\\\\u)d[c-f][0-9a-f]{2})';
+  bucket_values text[] := '{}';
+  field text;
+  value text;
 begin
   foreach field in array fields loop
-    bucket_values := bucket_values operator(pg_catalog.||)
-      case when field is null then '' else "${schema}".pgworker_limit_value(payload, field::pg_catalog.text[]) end;
+    begin
+      value := payload #>> field::text[];
+    exception when others then
+      begin
+        value := regexp_replace(payload::text, unreadable, E'/u\\1', 'gi')::json #>> field::text[];
+      exception when others then
+        value := '';
+      end;
+    end;
+    bucket_values := bucket_values || case when length(value) > 100
+      then left(value, 60) || '...' || left(encode(sha256(convert_to(value, 'UTF8')), 'hex'), 32) else coalesce(value, '') end;
   end loop;
   return bucket_values;
 end
 $$;
-comment on function "${schema}".pgworker_limit_values(json, text[]) is 'The value by which each limit counts a job with this payload.';
-revoke execute on function "${schema}".pgworker_limit_values(json, text[]) from public;
-
+comment on function "${schema}".pgworker_limit_values(json, text[]) is
+  'The value by which each limit counts a job with this payload: an empty one where there is none, a long one cut and made unmistakable.';
 
 -- Parks a job of a limited task that nobody holds, whoever adds, changes or gives it back. The name of a lane tells nothing of the values, not
 -- even to those who guess. Called for rows of all tasks, hence without settings of its own. Of jobs of one lane and time that a transaction
@@ -119,7 +87,6 @@ begin
 end
 $$;
 comment on function "${schema}".pgworker_park() is 'Has a job of a limited task wait for its limits, and one of another task not.';
-revoke execute on function "${schema}".pgworker_park() from public;
 
 create or replace function "${schema}".pgworker_keep_task() returns trigger
 language plpgsql volatile security definer
@@ -132,7 +99,6 @@ begin
 end
 $$;
 comment on function "${schema}".pgworker_keep_task() is 'Keeps the row of a limited task, by whose id its jobs are limited, from being cleaned up.';
-revoke execute on function "${schema}".pgworker_keep_task() from public;
 
 -- The names are the last in their order, so that what others' triggers change counts. Claims and completions call none of them; who adds many
 -- jobs of tasks without a limit says so (pgworker_put_all), which spares a call for each. To say so wrongly does not help: no ordinary claim
@@ -176,3 +142,5 @@ end
 $$;
 comment on function "${schema}".pgworker_unlimited(int[]) is 'The ids of tasks, with 0 in the place of those that have a limit.';
 grant execute on function "${schema}".pgworker_unlimited(int[]) to public;
+
+revoke execute on function "${schema}".pgworker_limit_values, "${schema}".pgworker_park, "${schema}".pgworker_keep_task from public;

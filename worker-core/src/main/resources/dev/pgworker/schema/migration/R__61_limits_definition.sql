@@ -19,7 +19,6 @@ begin
 end
 $$;
 comment on function "${schema}".pgworker_note_limited(text[]) is 'Notes the limits of these tasks, for those who add and claim jobs.';
-revoke execute on function "${schema}".pgworker_note_limited(text[]) from public;
 
 -- What a limit counts by is not changed in place: jobs have to be looked at anew, as for a new limit. One that stays as it is writes and locks nothing.
 create or replace function "${schema}".pgworker_define_limit(given "${schema}".pgworker_limits) returns "${schema}".pgworker_limits
@@ -29,16 +28,7 @@ declare
   before "${schema}".pgworker_limits;
   put "${schema}".pgworker_limits;
 begin
-  if given.name is null or length(given.name) not between 1 and 128 then
-    perform "${schema}".pgworker_wrong('name', 'must have 1 to 128 characters', given.name);
-  elsif coalesce(cardinality(given.task_identifiers), 0) not between 1 and 1000 then
-    perform "${schema}".pgworker_wrong('task_identifiers', 'must name 1 to 1000 tasks', coalesce(cardinality(given.task_identifiers), 0)::text);
-  elsif exists (select from unnest(given.task_identifiers) t(name) where t.name is null or length(t.name) not between 1 and 128) then
-    perform "${schema}".pgworker_wrong('task_identifiers', 'must each have 1 to 128 characters', given.task_identifiers::text);
-  elsif cardinality(given.field) > 20 or exists (select from unnest(given.field) f(name) where f.name is null or length(f.name) > 1000) then
-    perform "${schema}".pgworker_wrong('field', 'must be null or 1 to 20 names of at most 1000 characters', given.field::text);
-  end if;
-  given.task_identifiers := array(select distinct t.name collate "C" as name from unnest(given.task_identifiers) t(name) order by 1);
+  given.task_identifiers := array(select distinct t.name collate "C" as name from unnest(given.task_identifiers) t(name) where t.name is not null order by 1);
   -- However many dimensions the array has: clients expect one.
   given.field := (select array_agg(f.name order by f.place) from unnest(given.field) with ordinality f(name, place));
   for attempt in 1..2 loop
@@ -72,7 +62,6 @@ begin
 end
 $$;
 comment on function "${schema}".pgworker_define_limit("${schema}".pgworker_limits) is 'Puts a limit in the place of the one of its name.';
-revoke execute on function "${schema}".pgworker_define_limit("${schema}".pgworker_limits) from public;
 
 create or replace function "${schema}".pgworker_put_limit(
   name text, task_identifiers text[], field text[] default null, max_running int default null, max_starts int default null,
@@ -81,34 +70,19 @@ create or replace function "${schema}".pgworker_put_limit(
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp as $$
 declare
-  most constant int := 1000000000;
-  seconds float8;
-  least_burst bigint;
+  per_second constant numeric := max_starts / nullif(extract(epoch from period)::numeric, 0);
   given "${schema}".pgworker_limits;
 begin
   if (max_running is null) = (max_starts is null) then
     raise exception 'Exactly one of max_running and max_starts must be given' using errcode = '22023';
-  elsif max_running not between 1 and 1000000 then
-    perform "${schema}".pgworker_wrong('max_running', 'must be between 1 and 1000000', max_running::text);
-  elsif max_starts not between 1 and most then
-    perform "${schema}".pgworker_wrong('max_starts', 'must be between 1 and 1000000000', max_starts::text);
-  elsif max_running is not null and (period is not null or burst is not null) then
-    raise exception 'period and burst belong to max_starts' using errcode = '22023';
   elsif max_starts is not null then
-    if period is null or period not between interval '1 millisecond' and interval '3650 days' or extract(epoch from period) < 0.001 then
-      perform "${schema}".pgworker_wrong('period', 'must be between 1 millisecond and 3650 days', period::text);
+    -- With less than that, what falls between two looks would be lost.
+    if burst < ceil(per_second / 10) then
+      perform "${schema}".pgworker_wrong('burst', format('must be at least %s, which is what a tenth of a second allows', ceil(per_second / 10)), burst::text);
     end if;
-    seconds := extract(epoch from period);
-    -- With less, what falls between two looks would be lost.
-    least_burst := greatest(1, ceil(max_starts / seconds / 10))::bigint;
-    if least_burst > most then
-      perform "${schema}".pgworker_wrong('period', 'must be longer for so many starts', period::text);
-    elsif burst not between least_burst and most then
-      perform "${schema}".pgworker_wrong('burst', format(
-        'must be between %s, which is what a tenth of a second allows, and 1000000000', least_burst), burst::text);
-    end if;
-    given.burst := coalesce(burst, least(most, greatest(1, ceil(max_starts / seconds / 2)))::int);
+    burst := coalesce(burst, greatest(1, ceil(per_second / 2)));
   end if;
+  given.burst := burst;
   given.name := name;
   given.task_identifiers := task_identifiers;
   given.field := field;
@@ -122,7 +96,6 @@ $$;
 comment on function "${schema}".pgworker_put_limit(text, text[], text[], int, int, interval, int, boolean) is
   'Makes a limit or changes the one of that name: of jobs of these tasks at most max_running at once, or max_starts in each period and burst at once, '
   'for each value at this place of the payload if one is given. Without burst it is what half a second allows.';
-revoke execute on function "${schema}".pgworker_put_limit(text, text[], text[], int, int, interval, int, boolean) from public;
 
 create or replace function "${schema}".pgworker_put_fair_share(
   name text, task_identifiers text[], field text[], weights jsonb default null, declared boolean default null
@@ -130,20 +103,14 @@ create or replace function "${schema}".pgworker_put_fair_share(
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp as $$
 declare
-  wrong text;
   given "${schema}".pgworker_limits;
 begin
   if coalesce(cardinality(field), 0) = 0 then
-    perform "${schema}".pgworker_wrong('field', 'must be 1 to 20 names of at most 1000 characters', field::text);
-  elsif weights is not null and jsonb_typeof(weights) <> 'object' then
-    perform "${schema}".pgworker_wrong('weights', 'must be an object with a number for each value', weights::text);
+    perform "${schema}".pgworker_wrong('field', 'must be 1 to 20 names', field::text);
+  elsif jsonb_typeof(weights) <> 'object' or jsonb_path_exists(weights, '$.* ? (@.type() != "number" || @ < 0.01 || @ > 100)') then
+    perform "${schema}".pgworker_wrong('weights', 'must be an object with a number between 0.01 and 100 for each value', weights::text);
   end if;
   given.weights := coalesce(weights, '{}');
-  select w.value::text into wrong from jsonb_each(given.weights) w
-    where case when jsonb_typeof(w.value) = 'number' then w.value::numeric not between 0.01 and 100 else true end limit 1;
-  if found then
-    perform "${schema}".pgworker_wrong('weights', 'must each be a number between 0.01 and 100', wrong);
-  end if;
   given.name := name;
   given.task_identifiers := task_identifiers;
   given.field := field;
@@ -154,7 +121,6 @@ $$;
 comment on function "${schema}".pgworker_put_fair_share(text, text[], text[], jsonb, boolean) is
   'Has jobs of these tasks start in turn over the values at this place of the payload, by weight, which is 1 where none is given; as one of the limits '
   'it has a name, and is deleted as such.';
-revoke execute on function "${schema}".pgworker_put_fair_share(text, text[], text[], jsonb, boolean) from public;
 
 create or replace function "${schema}".pgworker_delete_limit(name text) returns boolean
 language plpgsql volatile security definer
@@ -162,9 +128,6 @@ set search_path = pg_catalog, pg_temp as $$
 declare
   tasks text[];
 begin
-  if not exists (select from "${schema}".pgworker_limits l where l.name = pgworker_delete_limit.name and l.state <> 'removing') then
-    return false;
-  end if;
   lock table "${schema}".pgworker_limited_tasks in share row exclusive mode;
   update "${schema}".pgworker_limits l set state = 'removing', updated_at = clock_timestamp()
     where l.name = pgworker_delete_limit.name and l.state <> 'removing'
@@ -179,7 +142,6 @@ end
 $$;
 comment on function "${schema}".pgworker_delete_limit(text) is
   'Deletes a limit: jobs are no longer subject to it, and workers let those go that wait for it alone. Returns whether there was one.';
-revoke execute on function "${schema}".pgworker_delete_limit(text) from public;
 
 -- All together or, where that is refused, because of a trigger of somebody's for instance, one by one: a job that cannot be changed stays as it is.
 create or replace function "${schema}".pgworker_show(tids tid[]) returns bigint
@@ -210,4 +172,6 @@ exception when others or assert_failure then
 end
 $$;
 comment on function "${schema}".pgworker_show(tid[]) is 'Shows jobs that nobody holds, at these addresses, to the trigger that parks them or lets them go; returns how many.';
-revoke execute on function "${schema}".pgworker_show(tid[]) from public;
+
+revoke execute on function "${schema}".pgworker_note_limited, "${schema}".pgworker_define_limit, "${schema}".pgworker_put_limit,
+  "${schema}".pgworker_put_fair_share, "${schema}".pgworker_delete_limit, "${schema}".pgworker_show from public;

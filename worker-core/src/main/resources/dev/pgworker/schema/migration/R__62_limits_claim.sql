@@ -39,7 +39,6 @@ end
 $$;
 comment on function "${schema}".pgworker_take_arrivals(timestamptz) is
   'Makes the lanes of jobs that have been parked lately, or notes when they have their first job; for whoever has the turn.';
-revoke execute on function "${schema}".pgworker_take_arrivals(timestamptz) from public;
 
 -- Of the jobs that hold a permit some have ended since. The newest version of a row has the last index entry, see pgworker_queue_row.
 create or replace function "${schema}".pgworker_limit_rooms(bucket_ids bigint[], moment timestamptz)
@@ -73,7 +72,6 @@ $$;
 comment on function "${schema}".pgworker_limit_rooms(bigint[], timestamptz) is
   'How many more jobs may start of each bucket; of a limit of concurrency the jobs that run, of a rate the tokens and, if there is none, when the next '
   'one is there.';
-revoke execute on function "${schema}".pgworker_limit_rooms(bigint[], timestamptz) from public;
 
 -- Lanes in the order of their turns, whose passes count as at most 100 behind the first, and how many jobs of each: as many as the fullest of its buckets allows, and of few lanes more than one at a
 -- time, by their weights; of a named queue one. All lanes of a bucket that is found full are left out until it has room.
@@ -169,7 +167,6 @@ end
 $$;
 comment on function "${schema}".pgworker_choose_lanes("${schema}".pgworker_request, bigint, timestamptz) is
   'Lanes whose jobs may start now, and how many of each, with their weights; and how many lanes it has looked at. For whoever has the turn.';
-revoke execute on function "${schema}".pgworker_choose_lanes("${schema}".pgworker_request, bigint, timestamptz) from public;
 
 -- A lane without a free job, because somebody holds the row or the queue, is tried again soon, and each time later.
 create or replace function "${schema}".pgworker_move_lanes(
@@ -206,7 +203,6 @@ end
 $$;
 comment on function "${schema}".pgworker_move_lanes(bigint[], float8[], bigint[], float8, timestamptz) is
   'Takes lanes to their next jobs, and further back in the order of turns by how many of the jobs are theirs; for whoever has the turn.';
-revoke execute on function "${schema}".pgworker_move_lanes(bigint[], float8[], bigint[], float8, timestamptz) from public;
 
 -- A job of a named queue needs the queue as well.
 create or replace function "${schema}".pgworker_start_limited(
@@ -270,7 +266,6 @@ end
 $$;
 comment on function "${schema}".pgworker_start_limited("${schema}".pgworker_request, bigint[], bigint[], timestamptz, boolean) is
   'Claims so many jobs of these lanes, and notes them in their buckets; for whoever has the turn. Dry, it tells which would be the first.';
-revoke execute on function "${schema}".pgworker_start_limited("${schema}".pgworker_request, bigint[], bigint[], timestamptz, boolean) from public;
 
 create or replace function "${schema}".pgworker_claim_limited(request "${schema}".pgworker_request, wanted int, dry boolean default false)
 returns setof "${schema}".pgworker_claimed
@@ -328,4 +323,6 @@ comment on function "${schema}".pgworker_claim_limited("${schema}".pgworker_requ
   'Claims jobs of limited tasks as pgworker_claim those of others, as far as their limits allow. The last row has no id; its priority is 1 if it is worth '
   'claiming again at once, its run_at is when the next job may start as far as time is in the way, and its locked_at the time. It waits for others '
   'that claim so, a tenth of a second at most, and fails with 55P03 then.';
-revoke execute on function "${schema}".pgworker_claim_limited("${schema}".pgworker_request, int, boolean) from public;
+
+revoke execute on function "${schema}".pgworker_take_arrivals, "${schema}".pgworker_limit_rooms, "${schema}".pgworker_choose_lanes,
+  "${schema}".pgworker_move_lanes, "${schema}".pgworker_start_limited, "${schema}".pgworker_claim_limited from public;

@@ -3,25 +3,19 @@
 create or replace function "${schema}".pgworker_hold_permits(job_ids bigint[]) returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp as $$
-declare
-  run record;
 begin
-  for run in
-    select u.limit_id, u.value, array_agg(j.id) as ids
+  insert into "${schema}".pgworker_limit_buckets as b (limit_id, value, holders)
+    select u.limit_id, u.value, array_agg(j.id)
     from "${schema}"._private_jobs j
     join "${schema}".pgworker_limited_tasks k on k.task_id = j.task_id
     cross join lateral unnest(k.limit_ids, "${schema}".pgworker_limit_values(j.payload, k.fields)) u(limit_id, value)
     join "${schema}".pgworker_limits l on l.id = u.limit_id and l.max_running is not null
     where j.id = any(job_ids) and j.locked_at is not null and j.locked_at <> '9999-01-01 00:00:00+00'
     group by u.limit_id, u.value
-  loop
-    insert into "${schema}".pgworker_limit_buckets as b (limit_id, value, holders) values (run.limit_id, run.value, run.ids)
-      on conflict (limit_id, value) do update set holders = array(select unnest(b.holders) union select unnest(run.ids));
-  end loop;
+    on conflict (limit_id, value) do update set holders = array(select unnest(b.holders) union select unnest(excluded.holders));
 end
 $$;
 comment on function "${schema}".pgworker_hold_permits(bigint[]) is 'Gives permits to those of the jobs that run; for whoever has the turn.';
-revoke execute on function "${schema}".pgworker_hold_permits(bigint[]) from public;
 
 -- Waiting jobs of which another limit holds than their lane knows. Only those of the tasks that are concerned are read.
 create or replace function "${schema}".pgworker_move_waiting(most int) returns boolean
@@ -57,7 +51,6 @@ end
 $$;
 comment on function "${schema}".pgworker_move_waiting(int) is
   'Moves some jobs that wait in lanes of other limits than theirs, and forgets lanes that are empty then; returns whether it has moved any. For whoever has the turn.';
-revoke execute on function "${schema}".pgworker_move_waiting(int) from public;
 
 -- Goes through the jobs in the order of their ids, once for all limits that are new: parks those that nobody holds, and gives permits to those that
 -- run. Whoever holds a row for longer than patience allows holds up nothing: ordinary claims leave it out. Transactions that have written before
@@ -152,7 +145,6 @@ $$;
 comment on function "${schema}".pgworker_apply_limits(int) is
   'Makes limits hold for the jobs that are there, a piece at a time. Returns "more" if it is to be called again at once, "busy" soon, "later" in a '
   'second, "done" if there is nothing left to do.';
-revoke execute on function "${schema}".pgworker_apply_limits(int) from public;
 
 create or replace function "${schema}".pgworker_forget_limits(moment timestamptz) returns void
 language plpgsql volatile
@@ -170,7 +162,6 @@ end
 $$;
 comment on function "${schema}".pgworker_forget_limits(timestamptz) is
   'Forgets lanes that have been empty for a while, and buckets that are as good as new; for whoever has the turn.';
-revoke execute on function "${schema}".pgworker_forget_limits(timestamptz) from public;
 
 create or replace function "${schema}".pgworker_lane_size(names text[], most bigint) returns bigint
 language plpgsql stable
@@ -186,7 +177,6 @@ begin
 end
 $$;
 comment on function "${schema}".pgworker_lane_size(text[], bigint) is 'How many jobs wait in these lanes, at most so many are counted.';
-revoke execute on function "${schema}".pgworker_lane_size(text[], bigint) from public;
 
 create or replace function "${schema}".pgworker_limit_usage(name text, after_value text default null, most int default 100)
 returns table (value text, running bigint, waiting bigint, tokens float8, next_at timestamptz)
@@ -210,7 +200,6 @@ $$;
 comment on function "${schema}".pgworker_limit_usage(text, text, int) is
   'The values for which a limit has been used lately, in their order after the given one: how many jobs run, how many wait (10,000 at most are '
   'counted), and of a rate the tokens and, if there is none, when the next one is there. Values come from payloads.';
-revoke execute on function "${schema}".pgworker_limit_usage(text, text, int) from public;
 
 create or replace function "${schema}".pgworker_job_limits(job_id bigint)
 returns table (
@@ -233,7 +222,6 @@ end
 $$;
 comment on function "${schema}".pgworker_job_limits(bigint) is
   'The limits that a job is subject to, and how much of each is used for its value, which is not told: values come from payloads.';
-revoke execute on function "${schema}".pgworker_job_limits(bigint) from public;
 
 create or replace function "${schema}".pgworker_limited_totals() returns table (name text, waiting bigint, used bigint)
 language plpgsql volatile security definer
@@ -249,4 +237,7 @@ begin
 end
 $$;
 comment on function "${schema}".pgworker_limited_totals() is 'Of each limit how many jobs wait for it, up to 10,000, and how many run that it counts.';
-revoke execute on function "${schema}".pgworker_limited_totals() from public;
+
+revoke execute on function "${schema}".pgworker_hold_permits, "${schema}".pgworker_move_waiting, "${schema}".pgworker_apply_limits,
+  "${schema}".pgworker_forget_limits, "${schema}".pgworker_lane_size, "${schema}".pgworker_limit_usage, "${schema}".pgworker_job_limits,
+  "${schema}".pgworker_limited_totals from public;
