@@ -119,7 +119,7 @@ class LimitKillTest {
                 from runs r
                 """).query(Integer.class).single();
         assertThat(most).isEqualTo(3);
-        assertThat(WorkerClient.jobLimits(db.dataSource(), db.schema()).totals())
+        assertThat(WorkerClient.jobLimits(db.dataSource(), db.schema()).list())
                 .allMatch(totals -> totals.used() == 0 && totals.waiting() == 0);
     }
 

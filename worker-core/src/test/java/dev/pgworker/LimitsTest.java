@@ -157,7 +157,7 @@ class LimitsTest {
         assertThat(events.await(JobCompleted.class, 240)).hasSize(240);
         assertThat(most.get("a")).hasValue(3);
         assertThat(most.get("b")).hasValueLessThanOrEqualTo(3);
-        assertThat(limits().totals()).singleElement().matches(totals -> totals.used() == 0 && totals.waiting() == 0);
+        assertThat(limits().list()).singleElement().matches(totals -> totals.used() == 0 && totals.waiting() == 0);
     }
 
     @Test

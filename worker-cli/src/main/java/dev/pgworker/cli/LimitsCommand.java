@@ -5,8 +5,6 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
-import java.util.function.Function;
-import java.util.stream.Collectors;
 
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
@@ -18,7 +16,6 @@ import dev.pgworker.limit.JobLimits;
 import dev.pgworker.limit.Limit;
 import dev.pgworker.limit.LimitAttributes;
 import dev.pgworker.limit.LimitStatus;
-import dev.pgworker.limit.LimitTotals;
 import dev.pgworker.limit.LimitUsage;
 
 /** Looks at the limits of the database, and makes, changes or deletes them. */
@@ -35,29 +32,22 @@ final class LimitsCommand {
 
         @Override
         public Integer call() {
-            JobLimits limits = session.limits();
-            List<LimitStatus> found = limits.list();
-            Map<String, LimitTotals> totals =
-                    limits.totals().stream().collect(Collectors.toMap(LimitTotals::name, Function.identity()));
+            List<LimitStatus> found = session.limits().list();
             if (session.isJson()) {
                 session.writeJson(Json.object(
-                        "limits",
-                        found.stream()
-                                .map(status -> json(status, totals.get(status.name())))
-                                .toList()));
+                        "limits", found.stream().map(LimitsCommand::json).toList()));
                 return ExitStatus.OK;
             }
             Table table = new Table("LIMIT", "TASKS", "ALLOWS", "PHASE", "=USED", "=WAITING");
             found.forEach(status -> {
                 Limit limit = status.limit();
-                LimitTotals used = totals.get(status.name());
                 Table unused = table.row(
                         status.name(),
                         limit == null ? null : String.join(", ", limit.tasks()),
                         limit == null ? null : limit.words(),
                         phase(status),
-                        used == null ? null : used.used(),
-                        used == null ? null : used.waiting());
+                        status.used(),
+                        status.waiting());
             });
             session.writeTable(table);
             return ExitStatus.OK;
@@ -97,7 +87,7 @@ final class LimitsCommand {
             }
             List<LimitUsage> values = limits.usage(name, after, most);
             if (session.isJson()) {
-                Map<String, Object> json = json(found.get(), null);
+                Map<String, Object> json = json(found.get());
                 json.put("values", values.stream().map(Show::view).toList());
                 session.writeJson(json);
                 return ExitStatus.OK;
@@ -200,7 +190,7 @@ final class LimitsCommand {
             }
             LimitStatus status = session.limits().put(limit);
             if (session.isJson()) {
-                session.writeJson(json(status, null));
+                session.writeJson(json(status));
             } else {
                 session.say(
                         "Limit " + Text.line(status.name()) + ": " + Text.line(limit.words()) + ", " + phase(status));
@@ -246,19 +236,9 @@ final class LimitsCommand {
         return status.phase().name().toLowerCase(Locale.ROOT);
     }
 
-    private static Map<String, Object> json(LimitStatus status, @Nullable LimitTotals used) {
-        Map<String, Object> json = Json.object("name", status.name());
-        if (status.limit() != null) {
-            json.putAll(status.limit().attributes());
-            json.computeIfPresent("period", (name, period) -> period.toString());
-        }
-        json.putAll(Json.object(
-                "phase", phase(status),
-                "declared", status.declared(),
-                "used", used == null ? null : used.used(),
-                "waiting", used == null ? null : used.waiting(),
-                "createdAt", status.createdAt(),
-                "updatedAt", status.updatedAt()));
+    private static Map<String, Object> json(LimitStatus status) {
+        Map<String, Object> json = status.attributes();
+        json.computeIfPresent("period", (name, period) -> period.toString());
         return json;
     }
 }

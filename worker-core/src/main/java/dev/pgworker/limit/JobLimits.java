@@ -27,10 +27,10 @@ public interface JobLimits {
     /** Removes a limit; jobs that wait for it become available. Returns whether there was one. */
     boolean delete(String name);
 
-    /** Returns a limit, if there is one of that name. */
+    /** Returns a limit, if there is one of that name, without how much of it is used. */
     Optional<LimitStatus> find(String name);
 
-    /** Returns all limits in the order of their names. */
+    /** Returns all limits in the order of their names, and how much of each is used. Costs milliseconds, however many jobs wait. */
     List<LimitStatus> list();
 
     /**
@@ -43,9 +43,6 @@ public interface JobLimits {
      * @param most how many values to return at most, 1 to 1000
      */
     List<LimitUsage> usage(String name, @Nullable String after, int most);
-
-    /** Returns how much of each limit is used, in the order of their names. Costs milliseconds, however many jobs wait. */
-    List<LimitTotals> totals();
 
     /** Returns these limits with the user named in log lines. */
     JobLimits actingAs(String user);

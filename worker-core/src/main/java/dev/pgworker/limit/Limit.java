@@ -74,13 +74,8 @@ public final class Limit {
      * @throws IllegalArgumentException if an argument is out of range
      */
     public static Limit concurrency(String name, int maxRunning, String... tasks) {
-        return concurrency(name, maxRunning, Arrays.asList(Arguments.requireNonNull("tasks", tasks)));
-    }
-
-    /** Same as {@link #concurrency(String, int, String...)}. */
-    public static Limit concurrency(String name, int maxRunning, Collection<String> tasks) {
         Arguments.requireRange("maxRunning", maxRunning, 1, MOST);
-        return new Limit(name, tasks, List.of(), new Running(maxRunning));
+        return new Limit(name, list(tasks), List.of(), new Running(maxRunning));
     }
 
     /**
@@ -95,15 +90,10 @@ public final class Limit {
      * @throws IllegalArgumentException if an argument is out of range
      */
     public static Limit rate(String name, int maxStarts, Duration period, String... tasks) {
-        return rate(name, maxStarts, period, Arrays.asList(Arguments.requireNonNull("tasks", tasks)));
-    }
-
-    /** Same as {@link #rate(String, int, Duration, String...)}. */
-    public static Limit rate(String name, int maxStarts, Duration period, Collection<String> tasks) {
         Arguments.requireRange("maxStarts", maxStarts, 1, MOST);
         Duration kept = requirePeriod(period);
         return new Limit(
-                name, tasks, List.of(), new Rate(maxStarts, kept, burst(maxStarts, kept, USUAL_BURST_SECONDS)));
+                name, list(tasks), List.of(), new Rate(maxStarts, kept, burst(maxStarts, kept, USUAL_BURST_SECONDS)));
     }
 
     /**
@@ -116,12 +106,11 @@ public final class Limit {
      * @throws IllegalArgumentException if an argument is out of range
      */
     public static Limit fairShare(String name, String... tasks) {
-        return fairShare(name, Arrays.asList(Arguments.requireNonNull("tasks", tasks)));
+        return new Limit(name, list(tasks), List.of(), new Share(Map.of()));
     }
 
-    /** Same as {@link #fairShare(String, String...)}. */
-    public static Limit fairShare(String name, Collection<String> tasks) {
-        return new Limit(name, tasks, List.of(), new Share(Map.of()));
+    private static List<String> list(String... tasks) {
+        return Arrays.asList(Arguments.requireNonNull("tasks", tasks));
     }
 
     static String requireName(String name) {

@@ -44,7 +44,8 @@ public final class LimitAttributes {
 
     private Limit limit(String name) {
         String checked = check(() -> Limit.requireName(name));
-        List<String> tasks = check(() -> Limit.requireTasks(texts(given.get("tasks"))));
+        String[] tasks =
+                check(() -> Limit.requireTasks(texts(given.get("tasks"))).toArray(String[]::new));
         Integer maxRunning = read("maxRunning", each -> number("maxRunning", each));
         Integer maxStarts = read("maxStarts", each -> number("maxStarts", each));
         Duration period = read("period", LimitAttributes::period);

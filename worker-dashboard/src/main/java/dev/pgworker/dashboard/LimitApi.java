@@ -5,8 +5,6 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.function.Function;
-import java.util.stream.Collectors;
 
 import org.jspecify.annotations.Nullable;
 
@@ -14,7 +12,6 @@ import dev.pgworker.limit.JobLimits;
 import dev.pgworker.limit.Limit;
 import dev.pgworker.limit.LimitAttributes;
 import dev.pgworker.limit.LimitStatus;
-import dev.pgworker.limit.LimitTotals;
 import dev.pgworker.limit.LimitUsage;
 
 /** What the pages read and change of limits. */
@@ -26,17 +23,10 @@ final class LimitApi {
 
     static View list(Source source) {
         JobLimits limits = source.instance().jobLimits();
-        return source.readPrimary(() -> {
-            Map<String, LimitTotals> totals =
-                    limits.totals().stream().collect(Collectors.toMap(LimitTotals::name, Function.identity()));
-            return new View()
-                    .put(
-                            "limits",
-                            limits.list().stream()
-                                    .map(status -> view(status, totals.get(status.name()))
-                                            .map())
-                                    .toList());
-        });
+        return source.readPrimary(() -> new View()
+                .put(
+                        "limits",
+                        limits.list().stream().map(status -> view(status).map()).toList()));
     }
 
     /**
@@ -53,7 +43,7 @@ final class LimitApi {
         if (status == null) {
             throw noSuch();
         }
-        View view = view(status, null);
+        View view = view(status);
         boolean shown = showValues || view.map().get("per") == null;
         Source.Part<List<LimitUsage>> part =
                 source.partPrimary("Values are not shown", () -> limits.usage(status.name(), after, MOST_VALUES));
@@ -70,7 +60,7 @@ final class LimitApi {
                                 : values.get(MOST_VALUES - 1).value());
     }
 
-    private static View view(LimitStatus status, @Nullable LimitTotals totals) {
+    private static View view(LimitStatus status) {
         Limit limit = status.limit();
         return new View()
                 .put("name", status.name())
@@ -86,8 +76,8 @@ final class LimitApi {
                 .put("declared", status.declared())
                 .put("createdAt", status.createdAt())
                 .put("updatedAt", status.updatedAt())
-                .put("waiting", totals == null ? null : totals.waiting())
-                .put("used", totals == null ? null : totals.used());
+                .put("waiting", status.waiting())
+                .put("used", status.used());
     }
 
     private static String kind(Limit limit) {

@@ -31,7 +31,6 @@ import dev.pgworker.limit.Limit;
 import dev.pgworker.limit.LimitAttributes;
 import dev.pgworker.limit.LimitStatus;
 import dev.pgworker.limit.LimitStatus.Phase;
-import dev.pgworker.limit.LimitTotals;
 import dev.pgworker.limit.LimitUsage;
 import dev.pgworker.schema.WorkerSchema;
 
@@ -103,10 +102,10 @@ public final class JdbcJobLimits implements JobLimits {
     private static final String COLUMNS = """
             l.name, l.task_identifiers, l.field, l.max_running, l.max_starts,
             (extract(epoch from l.period) operator(pg_catalog.*) 1000000)::bigint, l.burst, l.state, l.declared, l.created_at, l.updated_at,
-            (select pg_catalog.array_agg(array[w.key, w.value operator(pg_catalog.#>>) '{}'])
-              from pg_catalog.jsonb_each(
-                case when pg_catalog.jsonb_typeof(l.weights) operator(pg_catalog.=) 'object' then l.weights else '{}' end) w),
-            l.weights is not null
+            case when l.weights is not null then array(
+              select pg_catalog.concat(w.key, '=', w.value operator(pg_catalog.#>>) '{}') from pg_catalog.jsonb_each(
+                case when pg_catalog.jsonb_typeof(l.weights) operator(pg_catalog.=) 'object' then l.weights else '{}' end) w) end,
+            null::bigint, null::bigint
             """;
 
     private static final String PUT = "select " + COLUMNS + """
@@ -154,37 +153,29 @@ public final class JdbcJobLimits implements JobLimits {
                 limit(row),
                 state.equals("active") ? Phase.ACTIVE : state.equals("removing") ? Phase.REMOVING : Phase.APPLYING,
                 row.getBoolean(9),
+                row.getObject(13, Long.class),
+                row.getObject(14, Long.class),
                 Timestamps.instant(row, 10),
                 Timestamps.instant(row, 11));
     }
 
     private static @Nullable Limit limit(ResultSet row) throws SQLException {
         try {
-            return given(row);
+            Map<String, @Nullable Object> given = new HashMap<>();
+            given.put("tasks", texts(row, 2));
+            List<String> field = texts(row, 3);
+            given.put("per", field.isEmpty() ? null : field);
+            given.put("maxRunning", row.getObject(4));
+            given.put("maxStarts", row.getObject(5));
+            long micros = row.getLong(6);
+            given.put(
+                    "period", row.wasNull() ? null : Duration.ofSeconds(micros / 1_000_000, micros % 1_000_000 * 1_000));
+            given.put("burst", row.getObject(7));
+            given.put("weights", row.getArray(12) == null ? null : texts(row, 12));
+            return LimitAttributes.limit(row.getString(1), given);
         } catch (RuntimeException e) {
             return null;
         }
-    }
-
-    private static Limit given(ResultSet row) throws SQLException {
-        Map<String, @Nullable Object> given = new HashMap<>();
-        given.put("tasks", texts(row, 2));
-        List<String> field = texts(row, 3);
-        given.put("per", field.isEmpty() ? null : field);
-        given.put("maxRunning", row.getObject(4));
-        given.put("maxStarts", row.getObject(5));
-        long micros = row.getLong(6);
-        given.put("period", row.wasNull() ? null : Duration.ofSeconds(micros / 1_000_000, micros % 1_000_000 * 1_000));
-        given.put("burst", row.getObject(7));
-        if (row.getBoolean(13)) {
-            Map<String, String> weights = new HashMap<>();
-            Array pairs = row.getArray(12);
-            for (Object pair : pairs == null ? new Object[0] : (Object[]) pairs.getArray()) {
-                weights.put(((String[]) pair)[0], ((String[]) pair)[1]);
-            }
-            given.put("weights", weights);
-        }
-        return LimitAttributes.limit(row.getString(1), given);
     }
 
     private static List<String> texts(ResultSet row, int column) throws SQLException {
@@ -216,30 +207,35 @@ public final class JdbcJobLimits implements JobLimits {
         return deleted;
     }
 
-    private static final String LIST = "select " + COLUMNS + """
-            from {schema}.pgworker_limits l
+    private static final String FIND = "select " + COLUMNS + """
+            from {schema}.pgworker_limits l where l.name operator(pg_catalog.=) ?
             """;
 
     @Override
     public Optional<LimitStatus> find(String name) {
         requireName(name);
-        String sql = LIST + "where l.name operator(pg_catalog.=) ?";
         return connections.query(
                 "find limit \"" + name + "\"",
                 false,
-                client -> client.sql(schema.in(sql))
+                client -> client.sql(schema.in(FIND))
                         .param(name)
                         .query((row, number) -> status(row))
                         .optional());
     }
 
+    private static final String LIST =
+            "select " + COLUMNS.replace("null::bigint, null::bigint", "t.waiting, t.used") + """
+            from {schema}.pgworker_limits l
+            left join {schema}.pgworker_limited_totals() t on t.name operator(pg_catalog.=) l.name
+            order by l.name
+            """;
+
     @Override
     public List<LimitStatus> list() {
-        String sql = LIST + "order by l.name";
         return connections.query(
                 "list limits",
                 false,
-                client -> client.sql(schema.in(sql))
+                client -> client.sql(schema.in(LIST))
                         .query((row, number) -> status(row))
                         .list());
     }
@@ -265,20 +261,6 @@ public final class JdbcJobLimits implements JobLimits {
                                 row.getLong(3),
                                 row.getObject(4, Double.class),
                                 Timestamps.nullableInstant(row, 5)))
-                        .list());
-    }
-
-    private static final String TOTALS = """
-            select t.name, t.waiting, t.used from {schema}.pgworker_limited_totals() t
-            """;
-
-    @Override
-    public List<LimitTotals> totals() {
-        return connections.query(
-                "look at the limits",
-                false,
-                client -> client.sql(schema.in(TOTALS))
-                        .query((row, number) -> new LimitTotals(row.getString(1), row.getLong(2), row.getLong(3)))
                         .list());
     }
 

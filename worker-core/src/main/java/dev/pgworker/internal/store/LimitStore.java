@@ -5,6 +5,7 @@ import java.sql.SQLException;
 import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import javax.sql.DataSource;
@@ -80,12 +81,7 @@ public final class LimitStore {
         return call(APPLY, (connection, statement) -> {
             try (ResultSet row = statement.executeQuery()) {
                 row.next();
-                return switch (row.getString(1)) {
-                    case "more" -> Left.MORE;
-                    case "busy" -> Left.BUSY;
-                    case "later" -> Left.LATER;
-                    default -> Left.DONE;
-                };
+                return Left.valueOf(row.getString(1).toUpperCase(Locale.ROOT));
             }
         });
     }

@@ -168,47 +168,11 @@ $$;
 comment on function "${schema}".pgworker_choose_lanes("${schema}".pgworker_request, bigint, timestamptz) is
   'Lanes whose jobs may start now, and how many of each, with their weights; and how many lanes it has looked at. For whoever has the turn.';
 
--- A lane without a free job, because somebody holds the row or the queue, is tried again soon, and each time later.
-create or replace function "${schema}".pgworker_move_lanes(
-  lanes bigint[], weights float8[], job_lanes bigint[], least_pass float8, moment timestamptz
-) returns void
-language plpgsql volatile
-set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
-set enable_hashjoin = off set enable_mergejoin = off set jit = off
-set search_path = pg_catalog, pg_temp as $$
-begin
-  update "${schema}".pgworker_limit_lanes l set
-      due_at = coalesce(f.run_at, 'infinity'), due_id = coalesce(f.id, 0), blocked_by = null, used_at = moment,
-      tries = case when f.started > 0 then 0 else least(l.tries + 1, 8) end,
-      retry_at = case when f.started > 0 then '-infinity' else moment + interval '4 ms' * 2 ^ least(l.tries, 8) end,
-      pass = case when l.share is null and f.started > 0 then greatest(l.pass, least_pass) + f.started / f.weight else l.pass end
-    from (
-      select g.lane, g.weight, j.run_at, j.id, cardinality(array_positions(job_lanes, g.lane)) as started
-      from unnest(lanes, weights) g(lane, weight)
-      join "${schema}".pgworker_limit_lanes o on o.id = g.lane
-      left join lateral (
-        select j.run_at, j.id from "${schema}"._private_jobs j
-        where j.locked_at = '9999-01-01 00:00:00+00' and j.locked_by collate "C" = 'pgworker-limit:' || o.name and j.priority = o.priority
-          and (j.run_at, j.id) >= (o.due_at, o.due_id)
-        order by j.run_at, j.id limit 1) j on true) f
-    where l.id = f.lane;
-  update "${schema}".pgworker_limit_lanes l set pass = greatest(l.pass, least_pass) + s.started
-    from (
-      select o.share, sum(cardinality(array_positions(job_lanes, g.lane)) / g.weight) as started
-      from unnest(lanes, weights) g(lane, weight)
-      join "${schema}".pgworker_limit_lanes o on o.id = g.lane and o.share is not null
-      group by o.share) s
-    where l.share = s.share and s.started > 0;
-end
-$$;
-comment on function "${schema}".pgworker_move_lanes(bigint[], float8[], bigint[], float8, timestamptz) is
-  'Takes lanes to their next jobs, and further back in the order of turns by how many of the jobs are theirs; for whoever has the turn.';
-
--- A job of a named queue needs the queue as well.
+-- A job of a named queue needs the queue as well. A lane without a free job, because somebody holds the row or the queue, is tried again soon, and each
+-- time later.
 create or replace function "${schema}".pgworker_start_limited(
-  request "${schema}".pgworker_request, lanes bigint[], amounts bigint[], moment timestamptz, dry boolean, out jobs "${schema}".pgworker_claimed[],
-  out job_lanes bigint[]
-)
+  request "${schema}".pgworker_request, lanes bigint[], amounts bigint[], weights float8[], least_pass float8, moment timestamptz, dry boolean
+) returns "${schema}".pgworker_claimed[]
 language plpgsql volatile
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
 set enable_hashjoin = off set enable_mergejoin = off set jit = off
@@ -218,7 +182,8 @@ declare
   queue record;
   tids tid[];
   ids bigint[];
-  changed int;
+  job_lanes bigint[];
+  jobs "${schema}".pgworker_claimed[];
 begin
   select coalesce(array_agg(h.id), '{}') as ids, array_agg(h.tid) as tids, array_agg(h.queue_name) as names into queue from (
     select q.id, q.ctid as tid, q.queue_name
@@ -235,10 +200,9 @@ begin
         and (j.run_at, j.id) >= (l.due_at, l.due_id) and j.run_at <= moment and j.id <> all(passed)
       order by j.run_at, j.id limit g.amount for update skip locked) j) p;
   if dry then
-    jobs := array(
+    return array(
       select row(j.id, null, null, j.task_id, null, j.priority, j.run_at, j.attempts, j.max_attempts, null, null, null, null, null, null, j.ctid, null)
         ::"${schema}".pgworker_claimed from "${schema}"._private_jobs j where j.ctid = any(tids[1:1]));
-    return;
   end if;
   update "${schema}"._private_job_queues q set locked_at = moment, locked_by = request.worker_id
     where q.ctid = any(array(
@@ -262,10 +226,34 @@ begin
     join "${schema}".pgworker_limit_rooms(array(
       select distinct unnest(l.buckets) from "${schema}".pgworker_limit_lanes l where l.id = any(job_lanes)), moment) r on r.id = n.bucket
     where b.id = n.bucket;
+  update "${schema}".pgworker_limit_lanes l set
+      due_at = coalesce(f.run_at, 'infinity'), due_id = coalesce(f.id, 0), blocked_by = null, used_at = moment,
+      tries = case when f.started > 0 then 0 else least(l.tries + 1, 8) end,
+      retry_at = case when f.started > 0 then '-infinity' else moment + interval '4 ms' * 2 ^ least(l.tries, 8) end,
+      pass = case when l.share is null and f.started > 0 then greatest(l.pass, least_pass) + f.started / f.weight else l.pass end
+    from (
+      select g.lane, g.weight, j.run_at, j.id, cardinality(array_positions(job_lanes, g.lane)) as started
+      from unnest(lanes, weights) g(lane, weight)
+      join "${schema}".pgworker_limit_lanes o on o.id = g.lane
+      left join lateral (
+        select j.run_at, j.id from "${schema}"._private_jobs j
+        where j.locked_at = '9999-01-01 00:00:00+00' and j.locked_by collate "C" = 'pgworker-limit:' || o.name and j.priority = o.priority
+          and (j.run_at, j.id) >= (o.due_at, o.due_id)
+        order by j.run_at, j.id limit 1) j on true) f
+    where l.id = f.lane;
+  update "${schema}".pgworker_limit_lanes l set pass = greatest(l.pass, least_pass) + s.started
+    from (
+      select o.share, sum(cardinality(array_positions(job_lanes, g.lane)) / g.weight) as started
+      from unnest(lanes, weights) g(lane, weight)
+      join "${schema}".pgworker_limit_lanes o on o.id = g.lane and o.share is not null
+      group by o.share) s
+    where l.share = s.share and s.started > 0;
+  return jobs;
 end
 $$;
-comment on function "${schema}".pgworker_start_limited("${schema}".pgworker_request, bigint[], bigint[], timestamptz, boolean) is
-  'Claims so many jobs of these lanes, and notes them in their buckets; for whoever has the turn. Dry, it tells which would be the first.';
+comment on function "${schema}".pgworker_start_limited("${schema}".pgworker_request, bigint[], bigint[], float8[], float8, timestamptz, boolean) is
+  'Claims so many jobs of these lanes, notes them in their buckets, and takes the lanes to their next jobs and further back in the order of turns; for '
+  'whoever has the turn. Dry, it tells which job would be the first.';
 
 create or replace function "${schema}".pgworker_claim_limited(request "${schema}".pgworker_request, wanted int, dry boolean default false)
 returns setof "${schema}".pgworker_claimed
@@ -274,7 +262,7 @@ set max_parallel_workers_per_gather = 0 set jit = off set lock_timeout = '100ms'
 declare
   moment timestamptz;
   chosen record;
-  started record;
+  started "${schema}".pgworker_claimed[];
   left_over int := wanted;
 begin
   if wanted is null or wanted not between 1 and 100000 then
@@ -288,11 +276,11 @@ begin
   for round in 1..20 loop
     chosen := "${schema}".pgworker_choose_lanes(request, left_over, moment);
     if chosen.lanes is not null then
-      started := "${schema}".pgworker_start_limited(request, chosen.lanes, chosen.amounts, moment, dry);
-      return query select * from unnest(started.jobs);
+      started := "${schema}".pgworker_start_limited(
+        request, chosen.lanes, chosen.amounts, chosen.weights, chosen.least_pass, moment, dry);
+      return query select * from unnest(started);
       exit when dry;
-      left_over := left_over - coalesce(cardinality(started.jobs), 0);
-      perform "${schema}".pgworker_move_lanes(chosen.lanes, chosen.weights, coalesce(started.job_lanes, '{}'), chosen.least_pass, moment);
+      left_over := left_over - coalesce(cardinality(started), 0);
     end if;
     exit when chosen.looked = 0 or left_over = 0;
   end loop;
@@ -325,4 +313,4 @@ comment on function "${schema}".pgworker_claim_limited("${schema}".pgworker_requ
   'that claim so, a tenth of a second at most, and fails with 55P03 then.';
 
 revoke execute on function "${schema}".pgworker_take_arrivals, "${schema}".pgworker_limit_rooms, "${schema}".pgworker_choose_lanes,
-  "${schema}".pgworker_move_lanes, "${schema}".pgworker_start_limited, "${schema}".pgworker_claim_limited from public;
+  "${schema}".pgworker_start_limited, "${schema}".pgworker_claim_limited from public;

@@ -1,11 +1,7 @@
 package dev.pgworker.autoconfigure.endpoint;
 
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
-import java.util.function.Function;
-import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
 import org.jspecify.annotations.Nullable;
@@ -13,7 +9,6 @@ import org.jspecify.annotations.Nullable;
 import dev.pgworker.limit.JobLimits;
 import dev.pgworker.limit.LimitAttributes;
 import dev.pgworker.limit.LimitStatus;
-import dev.pgworker.limit.LimitTotals;
 import dev.pgworker.limit.LimitUsage;
 
 /** What the endpoint shows and changes of limits. */
@@ -30,21 +25,8 @@ final class EndpointLimits {
     }
 
     Object list() {
-        Map<String, LimitTotals> totals =
-                limits.totals().stream().collect(Collectors.toMap(LimitTotals::name, Function.identity()));
         return Map.of(
-                "limits",
-                limits.list().stream()
-                        .map(status -> {
-                            Map<String, Object> view = view(status);
-                            LimitTotals used = totals.get(status.name());
-                            if (used != null) {
-                                view.put("waiting", used.waiting());
-                                view.put("used", used.used());
-                            }
-                            return view;
-                        })
-                        .toList());
+                "limits", limits.list().stream().map(LimitStatus::attributes).toList());
     }
 
     @Nullable Object one(String name, @Nullable String limit, @Nullable String after) {
@@ -57,7 +39,7 @@ final class EndpointLimits {
         }
         return limits.find(name)
                 .map(status -> {
-                    Map<String, Object> view = view(status);
+                    Map<String, Object> view = status.attributes();
                     List<LimitUsage> values = limits.usage(name, after, size);
                     view.put("values", showPayloads || !view.containsKey("per") ? values : hidden(values));
                     if (showPayloads && values.size() == size) {
@@ -78,21 +60,9 @@ final class EndpointLimits {
                 .toList();
     }
 
-    private static Map<String, Object> view(LimitStatus status) {
-        Map<String, Object> view = new LinkedHashMap<>();
-        view.put("name", status.name());
-        if (status.limit() != null) {
-            view.putAll(status.limit().attributes());
-        }
-        view.put("phase", status.phase().name().toLowerCase(Locale.ROOT));
-        view.put("declared", status.declared());
-        view.put("createdAt", status.createdAt());
-        view.put("updatedAt", status.updatedAt());
-        return view;
-    }
-
     Object put(@Nullable String name, Map<String, @Nullable String> attributes) {
-        return view(limits.put(LimitAttributes.limit(EndpointParameters.required("name", name), attributes)));
+        return limits.put(LimitAttributes.limit(EndpointParameters.required("name", name), attributes))
+                .attributes();
     }
 
     Object delete(@Nullable String name) {

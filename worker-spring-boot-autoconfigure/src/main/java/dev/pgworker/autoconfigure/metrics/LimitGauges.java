@@ -1,16 +1,18 @@
 package dev.pgworker.autoconfigure.metrics;
 
+import java.util.ArrayList;
 import java.util.List;
-import java.util.function.ToDoubleFunction;
+import java.util.function.Function;
 
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.MultiGauge;
 import io.micrometer.core.instrument.Tags;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 
 import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.limit.JobLimits;
-import dev.pgworker.limit.LimitTotals;
+import dev.pgworker.limit.LimitStatus;
 
 /** Shows how much of each limit of one worker's schema is used. Used by the sampler's thread. */
 final class LimitGauges {
@@ -40,7 +42,7 @@ final class LimitGauges {
     /** Leaves out what cannot be read: the other metrics do not need it. */
     void sample() {
         try {
-            register(limits.totals());
+            register(limits.list());
             failing = false;
         } catch (RuntimeException e) {
             clear();
@@ -55,16 +57,20 @@ final class LimitGauges {
         register(List.of());
     }
 
-    private void register(List<LimitTotals> totals) {
-        List<LimitTotals> shown = totals.subList(0, Math.min(MOST, totals.size()));
-        waiting.register(rows(shown, LimitTotals::waiting), true);
-        used.register(rows(shown, LimitTotals::used), true);
+    private void register(List<LimitStatus> limits) {
+        waiting.register(rows(limits, LimitStatus::waiting), true);
+        used.register(rows(limits, LimitStatus::used), true);
     }
 
-    private static List<MultiGauge.Row<?>> rows(List<LimitTotals> totals, ToDoubleFunction<LimitTotals> number) {
-        return totals.stream()
-                .<MultiGauge.Row<?>>map(
-                        one -> MultiGauge.Row.of(Tags.of("limit", one.name()), number.applyAsDouble(one)))
-                .toList();
+    private static List<MultiGauge.Row<?>> rows(
+            List<LimitStatus> limits, Function<LimitStatus, @Nullable Long> number) {
+        List<MultiGauge.Row<?>> rows = new ArrayList<>();
+        for (LimitStatus limit : limits.subList(0, Math.min(MOST, limits.size()))) {
+            Long value = number.apply(limit);
+            if (value != null) {
+                rows.add(MultiGauge.Row.of(Tags.of("limit", limit.name()), value));
+            }
+        }
+        return rows;
     }
 }
