@@ -169,7 +169,8 @@ public final class JdbcJobLimits implements JobLimits {
             given.put("maxStarts", row.getObject(5));
             long micros = row.getLong(6);
             given.put(
-                    "period", row.wasNull() ? null : Duration.ofSeconds(micros / 1_000_000, micros % 1_000_000 * 1_000));
+                    "period",
+                    row.wasNull() ? null : Duration.ofSeconds(micros / 1_000_000, micros % 1_000_000 * 1_000));
             given.put("burst", row.getObject(7));
             given.put("weights", row.getArray(12) == null ? null : texts(row, 12));
             return LimitAttributes.limit(row.getString(1), given);
