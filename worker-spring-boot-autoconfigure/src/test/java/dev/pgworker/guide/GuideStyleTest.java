@@ -105,7 +105,7 @@ class GuideStyleTest {
                 for (MatchResult javadoc : JAVADOC.matcher(source).results().toList()) {
                     String declaration = javadoc.group(2);
                     if (declaration.matches("(?:public|protected|package) .*")
-                            || all && !declaration.matches("(?:private|static final) .*")) {
+                            || (all && !declaration.matches("(?:private|static final) .*"))) {
                         GuideStyle.problemsOfJavadoc(javadoc.group(1))
                                 .forEach(problem -> problems.add(file.getFileName() + ": " + problem));
                     }
