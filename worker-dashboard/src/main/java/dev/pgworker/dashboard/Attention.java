@@ -208,7 +208,7 @@ final class Attention {
                     null);
         }
         if (!status.stuckThreads().isEmpty()) {
-            add(Level.ERROR, "Threads of the worker hang:  " + String.join(", ", status.stuckThreads()) + ".", null);
+            add(Level.ERROR, "Threads of the worker hang: " + String.join(", ", status.stuckThreads()) + ".", null);
         }
         if (!status.starting().isEmpty()) {
             add(

@@ -378,7 +378,7 @@ final class WriteApi {
             case "forget" -> {
                 boolean changed = admin.forget(identifier);
                 log.info("{} had {} forgotten", visitor.actingName(), identifier);
-                view.put("text", changed ? identifier + " is forgotten." : identifier + "  was no longer known.");
+                view.put("text", changed ? identifier + " is forgotten." : identifier + " was no longer known.");
             }
             default -> throw new Refusal(404, "There is no such action.");
         }
