@@ -17,8 +17,8 @@ comment on function "${schema}".pgworker_parked(timestamptz) is 'Whether such a 
 grant execute on function "${schema}".pgworker_parked(timestamptz) to public;
 
 -- The text of a field has been made by PostgreSQL from an array, and so is one. PostgreSQL stores texts in json that it does not let anybody
--- read: \u0000 and surrogates without their other half. Where there are some, they are read as if their backslash were a slash; one that is nested so deeply
--- that there is no stack left to read it has no value. The string means the same where standard_conforming_strings is off.
+-- read: \u0000 and surrogates without their other half. Where there are some, they are read as if their backslash were a slash. A payload that
+-- is nested so deeply that there is no stack left to read it has no value. The constant means the same where standard_conforming_strings is off.
 create or replace function "${schema}".pgworker_limit_values(payload json, fields text[]) returns text[]
 language plpgsql immutable
 set search_path = pg_catalog, pg_temp as $$

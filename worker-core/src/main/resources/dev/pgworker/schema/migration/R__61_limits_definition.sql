@@ -78,7 +78,8 @@ begin
   elsif max_starts is not null then
     -- With less than that, what falls between two looks would be lost.
     if burst < ceil(per_second / 10) then
-      perform "${schema}".pgworker_wrong('burst', format('must be at least %s, which is what a tenth of a second allows', ceil(per_second / 10)), burst::text);
+      perform "${schema}".pgworker_wrong(
+        'burst', format('must be at least %s, which is what a tenth of a second allows', ceil(per_second / 10)), burst::text);
     end if;
     burst := coalesce(burst, greatest(1, ceil(per_second / 2)));
   end if;

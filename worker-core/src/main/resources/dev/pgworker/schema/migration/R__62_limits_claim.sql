@@ -168,8 +168,8 @@ $$;
 comment on function "${schema}".pgworker_choose_lanes("${schema}".pgworker_request, bigint, timestamptz) is
   'Lanes whose jobs may start now, and how many of each, with their weights; and how many lanes it has looked at. For whoever has the turn.';
 
--- A job of a named queue needs the queue as well. A lane without a free job, because somebody holds the row or the queue, is tried again soon, and each
--- time later.
+-- A job of a named queue needs the queue as well. A lane without a free job, because somebody holds the row or the queue, is tried again
+-- soon, and each time later.
 create or replace function "${schema}".pgworker_start_limited(
   request "${schema}".pgworker_request, lanes bigint[], amounts bigint[], weights float8[], least_pass float8, moment timestamptz, dry boolean
 ) returns "${schema}".pgworker_claimed[]
