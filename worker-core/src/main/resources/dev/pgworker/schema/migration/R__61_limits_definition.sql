@@ -28,7 +28,24 @@ declare
   before "${schema}".pgworker_limits;
   put "${schema}".pgworker_limits;
 begin
-  given.task_identifiers := array(select distinct t.name collate "C" as name from unnest(given.task_identifiers) t(name) where t.name is not null order by 1);
+  perform "${schema}".pgworker_wrong(c.argument, c.rule, c.value) from (values
+      ('name', 'must have 1 to 128 characters', given.name, coalesce(length(given.name) between 1 and 128, false)),
+      ('task_identifiers', 'must name 1 to 1000 tasks', cardinality(given.task_identifiers)::text,
+        coalesce(cardinality(given.task_identifiers) between 1 and 1000, false)),
+      ('task_identifiers', 'must each have 1 to 128 characters', given.task_identifiers::text,
+        not exists (select from unnest(given.task_identifiers) t(name) where coalesce(length(t.name) between 1 and 128, false) = false)),
+      ('field', 'must be null or 1 to 20 names of at most 1000 characters', given.field::text, cardinality(given.field) between 0 and 20
+        and not exists (select from unnest(given.field) f(name) where f.name is null or length(f.name) > 1000)),
+      ('max_running', 'must be between 1 and 1000000', given.max_running::text, given.max_running between 1 and 1000000),
+      ('max_starts', 'must be between 1 and 1000000000', given.max_starts::text, given.max_starts between 1 and 1000000000),
+      ('period', 'must be given with max_starts, and only then', given.period::text, (given.period is null) = (given.max_starts is null)),
+      ('period', 'must be between 1 millisecond and 3650 days', given.period::text,
+        given.period between interval '1 millisecond' and interval '3650 days'),
+      ('burst', 'must be between 1 and 1000000000, and only be given with max_starts', given.burst::text,
+        given.burst is null or given.max_starts is not null and given.burst between 1 and 1000000000)
+    ) c(argument, rule, value, fits)
+    where not c.fits;
+  given.task_identifiers := array(select distinct t.name collate "C" as name from unnest(given.task_identifiers) t(name) order by 1);
   -- However many dimensions the array has: clients expect one.
   given.field := (select array_agg(f.name order by f.place) from unnest(given.field) with ordinality f(name, place));
   for attempt in 1..2 loop
@@ -81,7 +98,7 @@ begin
       perform "${schema}".pgworker_wrong(
         'burst', format('must be at least %s, which is what a tenth of a second allows', ceil(per_second / 10)), burst::text);
     end if;
-    burst := coalesce(burst, greatest(1, ceil(per_second / 2)));
+    burst := coalesce(burst, least(1000000000, greatest(1, ceil(per_second / 2))));
   end if;
   given.burst := burst;
   given.name := name;
