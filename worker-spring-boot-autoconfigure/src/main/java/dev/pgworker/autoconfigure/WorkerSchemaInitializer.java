@@ -1,11 +1,14 @@
 package dev.pgworker.autoconfigure;
 
+import java.io.IOException;
+import java.sql.SQLException;
+import java.sql.SQLTransientException;
 import java.time.Duration;
 
 import org.slf4j.Logger;
 import org.springframework.beans.factory.InitializingBean;
+import org.springframework.core.NestedExceptionUtils;
 
-import dev.pgworker.internal.failure.DatabaseFailure;
 import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.schema.SchemaException;
 import dev.pgworker.schema.SchemaMigrator;
@@ -77,12 +80,20 @@ public final class WorkerSchemaInitializer implements InitializingBean {
         try {
             String unused = migrator.version();
         } catch (SchemaException e) {
-            // That a database cannot be used a worker tells.
-            if (DatabaseFailure.of(e) != DatabaseFailure.OUTAGE) {
+            // The worker reports a database that cannot be used.
+            if (!isOutage(NestedExceptionUtils.getMostSpecificCause(e))) {
                 log.warn("{} {} It is used as it is, as worker.schema.mode=none says", e.problem(), e.action());
             }
         } catch (RuntimeException e) {
             log.debug("The schema cannot be looked at", e);
         }
+    }
+
+    private static boolean isOutage(Throwable cause) {
+        return cause instanceof IOException
+                || cause instanceof SQLTransientException
+                || (cause instanceof SQLException sql
+                        && sql.getSQLState() != null
+                        && sql.getSQLState().matches("(08|53|57P|58).*"));
     }
 }
