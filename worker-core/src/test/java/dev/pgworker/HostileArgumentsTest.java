@@ -41,6 +41,9 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.springframework.core.ParameterizedTypeReference;
+import org.springframework.core.retry.RetryPolicy;
+import org.springframework.util.backoff.BackOff;
+import org.springframework.util.backoff.FixedBackOff;
 import org.springframework.jdbc.support.JdbcTransactionManager;
 import org.springframework.transaction.PlatformTransactionManager;
 import tools.jackson.databind.json.JsonMapper;
@@ -321,6 +324,12 @@ class HostileArgumentsTest {
         }
         if (raw == Limit.class && of.getName().equals("withWeights")) {
             return Limit.fairShare("text", "text").per("text");
+        }
+        if (raw == BackOff.class) {
+            return new FixedBackOff(100, 3);
+        }
+        if (raw == RetryPolicy.class) {
+            return RetryPolicy.withDefaults();
         }
         if (name.equals("weights")) {
             return Map.of("text", 2.0);

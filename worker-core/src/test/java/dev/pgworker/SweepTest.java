@@ -190,7 +190,7 @@ class SweepTest {
                 .containsEntry(
                         "last_error",
                         "WorkerCrashed: worker dead4 died during attempt 1 of 2; the job has lost its worker 4 times");
-        assertThat(delay(job)).isBetween(2.7, 2.73);
+        assertThat(delay(job)).isBetween(2.44, 3.0);
 
         crash("dead5");
         assertThat(row(job))

@@ -143,7 +143,7 @@ class WorkerTest {
         assertThat((String) row.get("last_error"))
                 .startsWith("java.lang.IllegalStateException: no Ada\n\tat dev.pgworker.WorkerTest");
         assertThat(((Number) row.get("delay")).doubleValue())
-                .isCloseTo(Math.E, org.assertj.core.data.Offset.offset(0.1));
+                .isCloseTo(Math.E, org.assertj.core.data.Offset.offset(0.3));
     }
 
     @Test
