@@ -14,7 +14,7 @@ import dev.pgworker.job.Job;
 
 /**
  * Determines how long a job waits after a failed attempt. Called on the handler's thread. Without one, or if it throws an exception, the delay is {@code exp(min(attempts, 10))} seconds, as in every
- * Graphile Worker, up to 10 % more or less at random.
+ * Graphile Worker, up to 10 % shorter at random.
  *
  * @since 0.1.0
  */
@@ -33,7 +33,7 @@ public interface RetryDelay {
      */
     Duration delay(Job job, Throwable error);
 
-    /** Returns a fixed delay, up to 10 % more or less at random. */
+    /** Returns a fixed delay, up to 10 % shorter at random. */
     static RetryDelay fixed(Duration delay) {
         Arguments.requireNotNegative("delay", delay);
         return exact(delay).withJitter(0.1);
@@ -44,8 +44,8 @@ public interface RetryDelay {
     }
 
     /**
-     * Returns a delay that is {@code first} after the first attempt and {@code factor} times as long after each further one, up to 10 %
-     * more or less at random, but never longer than {@code longest}.
+     * Returns a delay that is {@code first} after the first attempt and {@code factor} times as long after each further one. It is
+     * up to 10 % shorter at random, and never longer than {@code longest}.
      */
     static RetryDelay exponential(Duration first, double factor, Duration longest) {
         Arguments.requireNotNegative("first", first);
@@ -56,11 +56,7 @@ public interface RetryDelay {
         double limit = longest.toNanos();
         RetryDelay exact = (job, error) ->
                 Duration.ofNanos((long) Math.min(limit, first.toNanos() * Math.pow(factor, job.attempts() - 1)));
-        RetryDelay spread = exact.withJitter(0.1);
-        return (job, error) -> {
-            Duration delay = spread.delay(job, error);
-            return delay.compareTo(longest) > 0 ? longest : delay;
-        };
+        return exact.withJitter(0.1);
     }
 
     /**
@@ -91,7 +87,7 @@ public interface RetryDelay {
     /**
      * Returns the same delays, spread at random, so that jobs that failed together are not retried together.
      *
-     * @param fraction how much a delay becomes longer or shorter at most, 0 to 1; 0.1 for 10 %
+     * @param fraction how much shorter a delay becomes at most, 0 to 1; 0.1 for 10 %
      */
     default RetryDelay withJitter(double fraction) {
         return withJitter(fraction, null);
@@ -113,7 +109,7 @@ public interface RetryDelay {
                 return delay;
             }
             RandomGenerator numbers = random == null ? ThreadLocalRandom.current() : random;
-            return Duration.ofNanos((long) (delay.toNanos() * (1 + fraction * (2 * numbers.nextDouble() - 1))));
+            return Duration.ofNanos((long) (delay.toNanos() * (1 - fraction * numbers.nextDouble())));
         };
     }
 }

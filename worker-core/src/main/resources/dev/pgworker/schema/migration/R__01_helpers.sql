@@ -5,11 +5,11 @@
 create or replace function "${schema}".pgworker_backoff(attempts int) returns interval
 language sql volatile as $$
   select pg_catalog.exp(greatest(0, least(attempts, 10))::pg_catalog.float8) operator(pg_catalog.*) '1 second'::pg_catalog.interval
-    operator(pg_catalog.*) (0.9 operator(pg_catalog.+) (pg_catalog.random() operator(pg_catalog.*) 0.2))
+    operator(pg_catalog.*) (1 operator(pg_catalog.-) (pg_catalog.random() operator(pg_catalog.*) 0.1))
 $$;
 comment on function "${schema}".pgworker_backoff(int) is
-  'Delay after the given number of failed attempts: e to the power of that number, in seconds, at most about six hours, up to 10 % more or '
-  'less at random.';
+  'Delay after the given number of failed attempts: e to the power of that number, in seconds, at most about six hours, up to 10 % '
+  'shorter at random.';
 revoke execute on function "${schema}".pgworker_backoff(int) from public;
 
 create or replace function "${schema}".pgworker_wake(
