@@ -19,15 +19,19 @@ import dev.pgworker.internal.recovery.Sweep;
 import dev.pgworker.internal.schedule.DeclaredSchedules;
 import dev.pgworker.internal.schedule.ScheduleService;
 import dev.pgworker.internal.store.CleanupStore;
+import dev.pgworker.internal.store.ContinueStore;
 import dev.pgworker.internal.store.CrontabStore;
+import dev.pgworker.internal.store.LookoutStore.Subject;
 import dev.pgworker.internal.store.ScheduleStore;
 import dev.pgworker.internal.store.SweepStore;
 import dev.pgworker.internal.store.WorkerStore;
+import dev.pgworker.internal.watch.Continuations;
+import dev.pgworker.internal.watch.Lookout;
 import dev.pgworker.internal.watch.ScheduledCleanup;
 import dev.pgworker.job.CleanupSettings;
 import dev.pgworker.schedule.Schedule;
 
-/** What recurs in one run of a worker: the crontab, the schedules of the database, clean-ups and sweeps. Not started. */
+/** What recurs in one run of a worker: the crontab, the schedules of the database, clean-ups, continuations and sweeps. Not started. */
 final class RecurringServices {
 
     private final WorkerParts parts;
@@ -36,29 +40,45 @@ final class RecurringServices {
     private final @Nullable CronScheduler cron;
     private final ScheduleService schedules;
     private final @Nullable ScheduledCleanup cleanup;
+    private final Continuations continuations;
 
     /**
      * Creates the services.
      *
      * @param lease without which it does not sweep
-     * @param hearing how the service of schedules hears of changes
+     * @param lookout how services hear of changes
      */
-    RecurringServices(WorkerParts parts, WorkerContext context, Lease lease, Supplier<Hearing> hearing) {
+    RecurringServices(WorkerParts parts, WorkerContext context, Lease lease, Lookout lookout) {
         this.parts = parts;
         this.context = context;
         sweep = sweep(lease);
         cron = cron();
-        schedules = schedules(hearing);
+        schedules = schedules(() -> lookout.hearing(Subject.SCHEDULES));
         cleanup = cleanup(parts.settings().cleanup());
+        continuations = new Continuations(
+                new ContinueStore(parts.dataSource(), parts.schema()),
+                () -> lookout.hearing(Subject.CONTINUATIONS),
+                context.outage());
     }
 
     ScheduleService schedules() {
         return schedules;
     }
 
+    Continuations continuations() {
+        return continuations;
+    }
+
     /** Returns the services that there are. */
     Stream<@Nullable PeriodicService> all() {
-        return Stream.of(sweep, cron, cron == null ? null : cron.makingUp(), schedules, schedules.late(), cleanup);
+        return Stream.of(
+                sweep,
+                cron,
+                cron == null ? null : cron.makingUp(),
+                schedules,
+                schedules.late(),
+                cleanup,
+                continuations);
     }
 
     /** Says which parts of a start these are. */

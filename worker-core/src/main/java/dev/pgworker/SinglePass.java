@@ -45,6 +45,7 @@ final class SinglePass {
             services.pauses.lookOnce();
             services.periodic.start(services.pauses);
             services.limits.applyOnce();
+            services.recurring.continuations().continueOnce();
             services.claims.learnTasks();
             while (true) {
                 if (services.lease.isLost()) {
@@ -61,7 +62,10 @@ final class SinglePass {
                 boolean mayClaim = room > 0 && services.lease.isHeld();
                 boolean anyFetched = mayClaim && fetch(room);
                 if (!anyFetched && idle && mayClaim) {
-                    return before.settled();
+                    // The ends of jobs may have released others.
+                    if (!services.recurring.continuations().continueOnce()) {
+                        return before.settled();
+                    }
                 } else if (!anyFetched) {
                     services.localQueue
                             .inFlight()

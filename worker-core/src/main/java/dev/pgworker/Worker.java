@@ -26,8 +26,10 @@ import dev.pgworker.crontab.CronItem;
 import dev.pgworker.crontab.Crontab;
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.event.WorkerEventListener;
+import dev.pgworker.flow.JobFlows;
 import dev.pgworker.internal.argument.Arguments;
 import dev.pgworker.internal.client.CrontabControl;
+import dev.pgworker.internal.client.JdbcJobFlows;
 import dev.pgworker.internal.client.JdbcJobSchedules;
 import dev.pgworker.internal.crontab.CronPlan;
 import dev.pgworker.internal.crontab.PlannedCronAdmin;
@@ -253,6 +255,11 @@ public final class Worker implements AutoCloseable {
      */
     public JobSchedules jobSchedules() {
         return new JdbcJobSchedules(parts.dataSource(), parts.schema(), parts.codec(), parts.jobScheduler());
+    }
+
+    /** Returns what adds flows of jobs to the worker's schema. The worker does not have to be running. */
+    public JobFlows jobFlows() {
+        return new JdbcJobFlows(parts.dataSource(), parts.schema(), parts.codec(), parts.jobScheduler());
     }
 
     /** Returns the limits that the worker declares, as an unmodifiable list. */
@@ -615,8 +622,9 @@ public final class Worker implements AutoCloseable {
             }
             PayloadCodec usedCodec = codec == null ? new PayloadCodec(new JsonMapper()) : codec;
             warnOfUnservedTasks(registry);
-            JobScheduler usedScheduler =
-                    jobScheduler == null ? WorkerClient.jobScheduler(dataSource, schema, usedCodec) : jobScheduler;
+            JobScheduler usedScheduler = jobScheduler == null
+                    ? WorkerClient.jobScheduler(dataSource, schema, usedCodec, List::of, settings.results())
+                    : jobScheduler;
             return new Worker(new WorkerParts(
                     dataSource,
                     usedListenDataSource(),

@@ -10,12 +10,15 @@ import tools.jackson.databind.json.JsonMapper;
 import dev.pgworker.crontab.CronAdmin;
 import dev.pgworker.crontab.Crontab;
 import dev.pgworker.event.WorkerEventListener;
+import dev.pgworker.flow.JobFlows;
 import dev.pgworker.internal.argument.Arguments;
 import dev.pgworker.internal.client.CrontabControl;
 import dev.pgworker.internal.client.JdbcJobAdmin;
+import dev.pgworker.internal.client.JdbcJobFlows;
 import dev.pgworker.internal.client.JdbcJobLimits;
 import dev.pgworker.internal.client.JdbcJobScheduler;
 import dev.pgworker.internal.client.JdbcJobSchedules;
+import dev.pgworker.internal.client.JdbcJobSignals;
 import dev.pgworker.internal.crontab.CronPlan;
 import dev.pgworker.internal.crontab.PlannedCronAdmin;
 import dev.pgworker.internal.event.WorkerEvents;
@@ -23,11 +26,14 @@ import dev.pgworker.internal.store.SweepStore;
 import dev.pgworker.job.DeadWorker;
 import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobScheduler;
+import dev.pgworker.job.ResultSettings;
 import dev.pgworker.job.ScheduleInterceptor;
 import dev.pgworker.limit.JobLimits;
 import dev.pgworker.recovery.RecoverySettings;
 import dev.pgworker.schedule.JobSchedules;
 import dev.pgworker.schema.WorkerSchema;
+import dev.pgworker.step.JobSignals;
+import dev.pgworker.step.StepSettings;
 import dev.pgworker.task.JobRecoveryHandler;
 import dev.pgworker.task.PayloadCodec;
 import dev.pgworker.task.RecoveryDecision;
@@ -61,12 +67,29 @@ public final class WorkerClient {
             WorkerSchema schema,
             PayloadCodec codec,
             Supplier<List<ScheduleInterceptor>> interceptors) {
+        return jobScheduler(dataSource, schema, codec, interceptors, ResultSettings.DEFAULT);
+    }
+
+    /**
+     * Returns a scheduler for the jobs of a schema.
+     *
+     * @param dataSource the data source whose Spring transactions are joined
+     * @param interceptors called in order for every job before it is scheduled; obtained when the first job is added
+     * @param results how long results are kept that are asked for
+     */
+    public static JobScheduler jobScheduler(
+            DataSource dataSource,
+            WorkerSchema schema,
+            PayloadCodec codec,
+            Supplier<List<ScheduleInterceptor>> interceptors,
+            ResultSettings results) {
         requireDatabase(dataSource, schema);
         return new JdbcJobScheduler(
                 dataSource,
                 schema,
                 Arguments.requireNonNull("codec", codec),
-                Arguments.requireNonNull("interceptors", interceptors));
+                Arguments.requireNonNull("interceptors", interceptors),
+                Arguments.requireNonNull("results", results).keepFor());
     }
 
     /**
@@ -193,6 +216,47 @@ public final class WorkerClient {
         requireDatabase(dataSource, schema);
         return new JdbcJobLimits(
                 dataSource, schema, new WorkerEvents(DeadWorker.BY_HAND, List.of(later(listeners)), List.of()));
+    }
+
+    /**
+     * Returns what sends signals to a schema's jobs.
+     *
+     * @param dataSource the data source whose Spring transactions are joined
+     * @param settings say how long signals are kept
+     */
+    public static JobSignals jobSignals(
+            DataSource dataSource, WorkerSchema schema, PayloadCodec codec, StepSettings settings) {
+        requireDatabase(dataSource, schema);
+        return new JdbcJobSignals(
+                dataSource,
+                schema,
+                Arguments.requireNonNull("codec", codec),
+                Arguments.requireNonNull("settings", settings).keepSignals());
+    }
+
+    /**
+     * Returns the flows of a schema's jobs.
+     *
+     * @param dataSource the data source whose Spring transactions are joined
+     */
+    public static JobFlows jobFlows(DataSource dataSource, WorkerSchema schema, PayloadCodec codec) {
+        return jobFlows(dataSource, schema, codec, jobScheduler(dataSource, schema, codec));
+    }
+
+    /**
+     * Returns the flows of a schema's jobs.
+     *
+     * @param dataSource the data source whose Spring transactions are joined
+     * @param scheduler adds the jobs, to the same schema through the same data source
+     */
+    public static JobFlows jobFlows(
+            DataSource dataSource, WorkerSchema schema, PayloadCodec codec, JobScheduler scheduler) {
+        requireDatabase(dataSource, schema);
+        return new JdbcJobFlows(
+                dataSource,
+                schema,
+                Arguments.requireNonNull("codec", codec),
+                Arguments.requireNonNull("scheduler", scheduler));
     }
 
     private static WorkerEventListener later(Supplier<List<WorkerEventListener>> listeners) {

@@ -12,7 +12,9 @@ import org.jspecify.annotations.Nullable;
 import org.springframework.transaction.PlatformTransactionManager;
 
 import dev.pgworker.event.WorkerEventListener;
+import dev.pgworker.internal.client.JdbcJobFlows;
 import dev.pgworker.internal.client.JdbcJobLimits;
+import dev.pgworker.internal.client.ResultWaits;
 import dev.pgworker.internal.engine.HeldBack;
 import dev.pgworker.internal.engine.WorkerContext;
 import dev.pgworker.internal.engine.claim.AnnouncedClaims;
@@ -35,6 +37,7 @@ import dev.pgworker.internal.engine.floor.JobAnnouncements;
 import dev.pgworker.internal.engine.queue.FreedQueues;
 import dev.pgworker.internal.engine.queue.LocalQueue;
 import dev.pgworker.internal.engine.run.HandlerCalls;
+import dev.pgworker.internal.engine.run.HandlerServices;
 import dev.pgworker.internal.engine.run.HandlerThreads;
 import dev.pgworker.internal.engine.run.HandlerTransactions;
 import dev.pgworker.internal.engine.run.JobExecutor;
@@ -43,6 +46,7 @@ import dev.pgworker.internal.engine.run.Ownership;
 import dev.pgworker.internal.engine.run.Payloads;
 import dev.pgworker.internal.engine.run.RunResults;
 import dev.pgworker.internal.engine.run.RunningAttempts;
+import dev.pgworker.internal.engine.run.StepRuns;
 import dev.pgworker.internal.event.WorkerEvents;
 import dev.pgworker.internal.failure.Outage;
 import dev.pgworker.internal.jdbc.StaleConnections;
@@ -227,7 +231,7 @@ final class WorkerServices {
                 onBreakingMigration,
                 context.events(),
                 context.outage());
-        recurring = new RecurringServices(parts, context, lease, () -> lookout.hearing(Subject.SCHEDULES));
+        recurring = new RecurringServices(parts, context, lease, lookout);
         cancels = new CancelWatch(
                 workerId,
                 new CancelStore(parts.dataSource(), parts.schema(), workerId),
@@ -315,6 +319,18 @@ final class WorkerServices {
 
     private HandlerCalls handlerCalls() {
         PlatformTransactionManager manager = parts.transactionManager();
+        RunResults results = new RunResults(
+                kept,
+                parts.codec(),
+                parts.settings().history().maxResultSize(),
+                parts.settings().results().maxSize());
+        StepRuns steps = new StepRuns(
+                store.steps(),
+                localQueue.inFlight().renewals(),
+                parts.codec(),
+                parts.settings().steps().maxResultSize(),
+                parts.dataSource(),
+                manager);
         return new HandlerCalls(
                 parts.tasks(),
                 parts.jobInterceptors(),
@@ -326,8 +342,12 @@ final class WorkerServices {
                                 store.outcomes(),
                                 localQueue.inFlight().renewals(),
                                 ownership),
-                parts.jobScheduler(),
-                new RunResults(kept, parts.codec(), parts.settings().history().maxResultSize()),
+                new HandlerServices(
+                        parts.jobScheduler(),
+                        results,
+                        steps,
+                        new JdbcJobFlows(parts.dataSource(), parts.schema(), parts.codec(), parts.jobScheduler())
+                                ::resultsFor),
                 parts.settings().cancel(),
                 new Payloads(store.claims(), localQueue));
     }
@@ -352,7 +372,8 @@ final class WorkerServices {
                         Subject.PAUSES, () -> pauses.announced(),
                         Subject.LIMITS, () -> limits.announced(),
                         Subject.SCHEDULES, () -> recurring.schedules().announced(),
-                        Subject.CANCELLATIONS, () -> cancels.beat()));
+                        Subject.CANCELLATIONS, () -> cancels.beat(),
+                        Subject.CONTINUATIONS, () -> recurring.continuations().announced()));
     }
 
     private void cancelsMayHaveBeenMissed() {
@@ -375,6 +396,9 @@ final class WorkerServices {
                                 "pgworker:schedules",
                                         text -> recurring.schedules().announced(),
                                 "pgworker:pauses", text -> pauses.announced(),
+                                "pgworker:ends", ResultWaits::announced,
+                                "pgworker:continue",
+                                        text -> recurring.continuations().announced(),
                                 "pgworker:cancel", text -> cancels.announced(text == null ? "" : text),
                                 "pgworker:limits",
                                         text -> {

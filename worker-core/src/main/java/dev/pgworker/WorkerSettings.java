@@ -5,7 +5,9 @@ import java.time.Duration;
 import dev.pgworker.history.HistorySettings;
 import dev.pgworker.internal.argument.Arguments;
 import dev.pgworker.job.CleanupSettings;
+import dev.pgworker.job.ResultSettings;
 import dev.pgworker.recovery.RecoverySettings;
+import dev.pgworker.step.StepSettings;
 import dev.pgworker.task.CancelSettings;
 
 /**
@@ -33,8 +35,10 @@ import dev.pgworker.task.CancelSettings;
  * @param statistics whether the worker records what becomes of its jobs, and takes part in recording the backlog, for
  *     {@link dev.pgworker.statistics.JobStatistics}; the default is false
  * @param history whether and how the worker has its schema keep a history of jobs; the default is to leave that as it is
+ * @param results how results are kept for those who wait for them
  * @param cleanup when the worker removes data that is no longer used by itself, and which; the default is never
  * @param cancel how handlers are ended whose jobs are cancelled
+ * @param steps what is kept of the steps of jobs
  * @since 0.1.0
  */
 public record WorkerSettings(
@@ -50,8 +54,10 @@ public record WorkerSettings(
         boolean vacuum,
         boolean statistics,
         HistorySettings history,
+        ResultSettings results,
         CleanupSettings cleanup,
-        CancelSettings cancel) {
+        CancelSettings cancel,
+        StepSettings steps) {
 
     private static final int MOST_CONCURRENCY = 10_000;
     private static final int LARGEST_LOCAL_QUEUE = 10_000;
@@ -74,8 +80,10 @@ public record WorkerSettings(
         requireNotNegative("interruptedJobRetryDelay", interruptedJobRetryDelay);
         Arguments.requireNonNull("recovery", recovery);
         Arguments.requireNonNull("history", history);
+        Arguments.requireNonNull("results", results);
         Arguments.requireNonNull("cleanup", cleanup);
         Arguments.requireNonNull("cancel", cancel);
+        Arguments.requireNonNull("steps", steps);
     }
 
     /**
@@ -101,8 +109,10 @@ public record WorkerSettings(
                 vacuum,
                 recorded,
                 history,
+                results,
                 cleanup,
-                cancel);
+                cancel,
+                steps);
     }
 
     /** Returns a builder with the default settings. */
@@ -144,8 +154,10 @@ public record WorkerSettings(
         private boolean vacuum = true;
         private boolean statistics;
         private HistorySettings history = HistorySettings.DEFAULT;
+        private ResultSettings results = ResultSettings.DEFAULT;
         private CleanupSettings cleanup = CleanupSettings.DEFAULT;
         private CancelSettings cancel = CancelSettings.DEFAULT;
+        private StepSettings steps = StepSettings.DEFAULT;
 
         private Builder() {}
 
@@ -221,6 +233,12 @@ public record WorkerSettings(
             return this;
         }
 
+        /** Sets how results are kept for those who wait for them. */
+        public Builder results(ResultSettings results) {
+            this.results = results;
+            return this;
+        }
+
         /** Sets when the worker removes data that is no longer used by itself, and which. */
         public Builder cleanup(CleanupSettings cleanup) {
             this.cleanup = cleanup;
@@ -230,6 +248,12 @@ public record WorkerSettings(
         /** Sets how handlers are ended whose jobs are cancelled. */
         public Builder cancel(CancelSettings cancel) {
             this.cancel = cancel;
+            return this;
+        }
+
+        /** Sets what is kept of the steps of jobs. */
+        public Builder steps(StepSettings steps) {
+            this.steps = steps;
             return this;
         }
 
@@ -252,8 +276,10 @@ public record WorkerSettings(
                     vacuum,
                     statistics,
                     history,
+                    results,
                     cleanup,
-                    cancel);
+                    cancel,
+                    steps);
         }
     }
 }

@@ -121,8 +121,10 @@ class ArchitectureTest {
         layers.put("internal.jdbc", Set.of("internal.failure"));
         layers.put("history", Set.of("internal.argument"));
         layers.put("statistics", Set.of());
-        layers.put("job", Set.of("history", "statistics", "internal.argument"));
-        layers.put("task", Set.of("job", "internal.argument", "internal.failure"));
+        layers.put("step", Set.of("internal.argument"));
+        layers.put("job", Set.of("history", "statistics", "step", "internal.argument"));
+        layers.put("flow", Set.of("job", "internal.argument"));
+        layers.put("task", Set.of("job", "step", "flow", "internal.argument", "internal.failure"));
         layers.put("event", Set.of("job", "internal.argument"));
         layers.put("recovery", Set.of("internal.argument"));
         layers.put("schedule", Set.of("job", "internal.argument", "internal.pattern"));
@@ -131,6 +133,7 @@ class ArchitectureTest {
         layers.put("internal.event", Set.of("event", "job", "internal.failure", "internal.lifecycle"));
         Set<String> model = Set.of(
                 "job",
+                "flow",
                 "history",
                 "statistics",
                 "schema",
@@ -139,6 +142,7 @@ class ArchitectureTest {
                 "recovery",
                 "schedule",
                 "limit",
+                "step",
                 "internal.argument");
         layers.put("internal.store", and(model, "internal.event", "internal.failure", "internal.jdbc"));
         Set<String> below = and(

@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.sql.Statement;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -24,7 +25,9 @@ import org.springframework.transaction.support.TransactionTemplate;
 
 import dev.pgworker.event.WorkerEvent.JobCompleted;
 import dev.pgworker.job.Job;
+import dev.pgworker.job.JobHandle;
 import dev.pgworker.job.JobKeyMode;
+import dev.pgworker.job.JobResultException;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.job.Task;
 import dev.pgworker.limit.JobLimits;
@@ -131,6 +134,32 @@ class GuideRolesTest {
         db.sql("revoke usage on all sequences in schema {schema} from " + name).update();
 
         GuideRoles.add(role, db.schema());
+    }
+
+    @Test
+    void whoAddsJobsWaitsForTheirResultsAndReadsNoOthers() throws Exception {
+        role("adder");
+        JobHandle<Void> handle =
+                WorkerClient.jobScheduler(role, db.schema(), db.codec()).addJobForResult("work", null, Void.class);
+
+        db.admin().remove(List.of(handle.jobId()));
+
+        assertThatThrownBy(() -> handle.await(Duration.ofMinutes(2)))
+                .isInstanceOf(JobResultException.class)
+                .hasMessageContaining("has been removed");
+        refuses(
+                "select * from {schema}.pgworker_ends",
+                "update {schema}.pgworker_ends set outcome = null",
+                "select {schema}.pgworker_tend_ends()",
+                "select {schema}.pgworker_awaited(1, 2)",
+                "select {schema}.pgworker_write_ends(true, array[1], null, null, null)");
+    }
+
+    @Test
+    void whoOnlyLooksSeesNoResults() throws Exception {
+        role("viewer");
+
+        refuses("select * from {schema}.pgworker_ends", "select {schema}.pgworker_results(array[1])");
     }
 
     @Test

@@ -42,16 +42,21 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.springframework.core.ParameterizedTypeReference;
 import org.springframework.core.retry.RetryPolicy;
-import org.springframework.util.backoff.BackOff;
-import org.springframework.util.backoff.FixedBackOff;
 import org.springframework.jdbc.support.JdbcTransactionManager;
 import org.springframework.transaction.PlatformTransactionManager;
+import org.springframework.util.backoff.BackOff;
+import org.springframework.util.backoff.FixedBackOff;
 import tools.jackson.databind.json.JsonMapper;
 
 import dev.pgworker.crontab.CronAdmin;
 import dev.pgworker.crontab.CronItem;
 import dev.pgworker.crontab.Crontab;
 import dev.pgworker.crontab.CrontabException;
+import dev.pgworker.flow.FlowJob;
+import dev.pgworker.flow.JobFlow;
+import dev.pgworker.flow.JobFlows;
+import dev.pgworker.flow.PredecessorResult;
+import dev.pgworker.flow.PredecessorResults;
 import dev.pgworker.history.HistoryQuery;
 import dev.pgworker.history.HistorySettings;
 import dev.pgworker.history.JobHistory;
@@ -108,6 +113,7 @@ class HostileArgumentsTest {
 
     private final AtomicInteger names = new AtomicInteger();
     private final List<String> problems = new ArrayList<>();
+    private final JobFlow flow = new JobFlow();
     private int tried;
     private long jobId;
 
@@ -122,6 +128,7 @@ class HostileArgumentsTest {
         db.sql("insert into {schema}._private_known_crontabs (identifier, known_since) values ('text', now())")
                 .update();
         jobId = db.scheduler().addJob("task").id();
+        flow.add("text", null);
         for (Executable method : methods()) {
             Class<?> type = method.getDeclaringClass();
             if (type != JobContext.class && !isForUsersToImplement(method)) {
@@ -187,6 +194,7 @@ class HostileArgumentsTest {
         Set<Class<?>> ofTheLibrary = Set.of(
                 CronAdmin.class,
                 JobAdmin.class,
+                JobFlows.class,
                 JobHistory.class,
                 JobLimits.class,
                 JobScheduler.class,
@@ -322,6 +330,21 @@ class HostileArgumentsTest {
             String called = of.getName().equals("create") ? "unique-" + names.incrementAndGet() : "text";
             return Schedule.builder(called, recurrence(), "task", null).build();
         }
+        if (raw == FlowJob.class) {
+            boolean fresh = name.isEmpty() || of.getName().equals("orElse");
+            return fresh ? flow.add("text", null) : flow.jobs().get(0);
+        }
+        if (raw == FlowJob[].class) {
+            return new FlowJob[] {flow.jobs().get(0)};
+        }
+        if (raw == long[].class) {
+            return new long[] {jobId};
+        }
+        if (raw == JobFlow.class && of.getDeclaringClass() == JobFlows.class) {
+            JobFlow added = new JobFlow();
+            added.add("text", null);
+            return added;
+        }
         if (raw == Limit.class && of.getName().equals("withWeights")) {
             return Limit.fairShare("text", "text").per("text");
         }
@@ -387,6 +410,7 @@ class HostileArgumentsTest {
             case "text" ->
                 of.getDeclaringClass().getName().startsWith(Crontab.class.getName()) ? "* * * * * task" : "text";
             case "argumentName" -> "payload";
+            case "json" -> "{}";
             default -> "text";
         };
     }
@@ -441,6 +465,8 @@ class HostileArgumentsTest {
                 Map.entry(JobAdmin.class, db::admin),
                 Map.entry(JobChange.class, JobChange.RunNow::new),
                 Map.entry(JobContext.class, HostileArgumentsTest::context),
+                Map.entry(JobFlow.class, () -> flow),
+                Map.entry(JobFlows.class, built::jobFlows),
                 Map.entry(JobHistory.class, () -> db.admin().history()),
                 Map.entry(JobLimits.class, built::jobLimits),
                 Map.entry(JobQuery.class, () -> JobQuery.ALL),
@@ -453,6 +479,7 @@ class HostileArgumentsTest {
                 Map.entry(Limit.class, () -> Limit.rate("text", 10, Duration.ofMinutes(1), "text")),
                 Map.entry(LimitMethods.class, () -> new LimitMethods(UnaryOperator.identity())),
                 Map.entry(PayloadCodec.class, db::codec),
+                Map.entry(PredecessorResults.class, HostileArgumentsTest::predecessors),
                 Map.entry(Recurrence.class, HostileArgumentsTest::recurrence),
                 Map.entry(RecoverySettings.Builder.class, RecoverySettings::builder),
                 Map.entry(
@@ -470,6 +497,16 @@ class HostileArgumentsTest {
                 Map.entry(WorkerSettings.class, () -> WorkerSettings.builder().build()));
         Supplier<Object> value = values.get(type);
         return value == null ? null : value.get();
+    }
+
+    private static PredecessorResults predecessors() {
+        PredecessorResult one = (PredecessorResult) Proxy.newProxyInstance(
+                PredecessorResult.class.getClassLoader(),
+                new Class<?>[] {PredecessorResult.class},
+                (proxy, called, arguments) -> called.getReturnType() == int.class
+                        ? (Object) 1
+                        : called.getReturnType() == String.class ? "task" : null);
+        return () -> List.of(one);
     }
 
     private static Recurrence recurrence() {

@@ -250,6 +250,7 @@ class HostileSearchPathTest {
                     "jobs.pgworker_schedules",
                     "(w,cron,@daily,UTC,,,,,00:00:00,w,{},,0,25,,replace,,allow,skip,,f,,,,,,f,,,now,now)"),
             Map.entry("jobs.pgworker_pauses", "(task,t,2020-01-01,,,,,,)"),
+            Map.entry("jobs.pgworker_steps", "(1,0,a,wait,w,2020-01-01,1,2020-01-01,,2020-01-01,f,f,,)"),
             Map.entry("identifier", "w"),
             Map.entry("cron", "@daily"),
             Map.entry("crontab", "* * * * *"),

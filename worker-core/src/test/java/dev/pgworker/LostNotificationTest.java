@@ -10,6 +10,7 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import javax.sql.DataSource;
 
+import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -21,11 +22,13 @@ import dev.pgworker.event.WorkerEvent.LimitApplied;
 import dev.pgworker.event.WorkerEvent.PauseBegan;
 import dev.pgworker.event.WorkerEvent.PauseEnded;
 import dev.pgworker.event.WorkerEvent.ScheduleExecuted;
+import dev.pgworker.job.Job;
 import dev.pgworker.job.PauseTarget;
 import dev.pgworker.job.Task;
 import dev.pgworker.limit.Limit;
 import dev.pgworker.schedule.Recurrence;
 import dev.pgworker.schedule.Schedule;
+import dev.pgworker.step.StepSettings;
 import dev.pgworker.testing.RecordingListener;
 import dev.pgworker.testing.TestSchema;
 
@@ -111,5 +114,31 @@ class LostNotificationTest {
 
         events.await(LimitApplied.class);
         events.await(ScheduleExecuted.class);
+    }
+
+    @Test
+    @Tag("thorough")
+    void aSignalIsReceived() throws InterruptedException {
+        db.start(db.worker()
+                .listenDataSource(deaf())
+                .listener(events)
+                .task(WORK, (n, context) -> context.steps().await("go", Duration.ofDays(1))));
+        assertThat(statements.tryAcquire(3, 120, TimeUnit.SECONDS)).isTrue();
+        Job job = db.scheduler().addJob(WORK, 1);
+        Awaitility.await("job that waits, and has been seen to")
+                .until(() -> db.sql(
+                                        "select count(*) from {schema}._private_jobs j join {schema}.pgworker_steps s on s.job_id = j.id"
+                                                + " where j.id = ? and j.run_at > now() and j.locked_at is null and not s.fresh")
+                                .param(job.id())
+                                .query(Integer.class)
+                                .single()
+                        == 1);
+
+        long begin = System.nanoTime();
+        WorkerClient.jobSignals(db.dataSource(), db.schema(), db.codec(), StepSettings.DEFAULT)
+                .send("go", null);
+
+        events.await(JobCompleted.class);
+        assertThat(Duration.ofNanos(System.nanoTime() - begin)).isLessThan(SOON);
     }
 }

@@ -25,6 +25,8 @@ import dev.pgworker.schedule.JobSchedules;
 import dev.pgworker.schema.PeerIndexes;
 import dev.pgworker.schema.SchemaMigrator;
 import dev.pgworker.schema.WorkerSchema;
+import dev.pgworker.step.JobSignals;
+import dev.pgworker.step.StepSettings;
 import dev.pgworker.task.PayloadCodec;
 
 /** What all commands share: options for connection and output, and what they are needed for. */
@@ -158,6 +160,11 @@ final class Session {
 
     JobScheduler scheduler() {
         return WorkerClient.jobScheduler(dataSource(), schema(), new PayloadCodec(new JsonMapper()));
+    }
+
+    JobSignals signals() {
+        return WorkerClient.jobSignals(
+                dataSource(), schema(), new PayloadCodec(new JsonMapper()), StepSettings.DEFAULT);
     }
 
     CronAdmin crontab() {

@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
+import java.util.stream.Collectors;
 
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
@@ -17,6 +18,7 @@ import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobProgress;
 import dev.pgworker.job.JobWait;
 import dev.pgworker.job.RunningJob;
+import dev.pgworker.step.JobStep;
 
 /** Shows all that is known of jobs. */
 @Command(name = "show", description = "Show jobs with their payloads.")
@@ -67,6 +69,10 @@ final class ShowCommand extends SessionCommand {
                                 "until", wait.until(),
                                 "ahead", wait.ahead(),
                                 "text", wait.text())));
+        List<JobStep> steps = admin.steps(job.id(), true);
+        if (!steps.isEmpty()) {
+            json.put("steps", steps.stream().map(ShowCommand::json).toList());
+        }
         RunningJob run = running(admin, job);
         if (run != null) {
             JobProgress progress = run.progress();
@@ -80,6 +86,27 @@ final class ShowCommand extends SessionCommand {
                             "updatedAt", progress == null ? null : progress.updatedAt()));
         }
         return json;
+    }
+
+    private static Map<String, Object> json(JobStep step) {
+        return Json.object(
+                "name", step.name(),
+                "kind", step.kind().name().toLowerCase(Locale.ROOT),
+                "attempt", step.attempt(),
+                "startedAt", step.startedAt(),
+                "endedAt", step.endedAt(),
+                "dueAt", step.dueAt(),
+                "timedOut", step.timedOut(),
+                "resultType", step.resultType(),
+                "result", step.result());
+    }
+
+    private static String line(JobStep step) {
+        String ended = step.endedAt() == null
+                ? (step.kind() == JobStep.Kind.WAIT ? "waits for the signal" : "sleeps")
+                        + (step.dueAt() == null ? "" : " until " + Text.time(step.dueAt()))
+                : step.timedOut() ? "timed out at " + Text.time(step.endedAt()) : Text.time(step.endedAt());
+        return step.name() + ": " + ended + (step.result() == null ? "" : ", " + step.result());
     }
 
     /** Returns what the job's worker tells of the run; null if it tells nothing. */
@@ -122,6 +149,9 @@ final class ShowCommand extends SessionCommand {
         print("Locked", job.lockedAt() == null ? null : Text.time(job.lockedAt()));
         print("Locked by", job.lockedBy());
         print("Last error", job.lastError());
+        String steps =
+                admin.steps(job.id(), true).stream().map(ShowCommand::line).collect(Collectors.joining("\n"));
+        print("Steps", steps.isEmpty() ? null : steps);
         print("Payload", job.payload());
     }
 

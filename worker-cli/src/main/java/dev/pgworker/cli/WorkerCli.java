@@ -96,6 +96,7 @@ public final class WorkerCli {
                 .addSubcommand(new FailCommand(session))
                 .addSubcommand(new RemoveCommand(session))
                 .addSubcommand(new CancelCommand(session))
+                .addSubcommand(new SignalCommand(session))
                 .addSubcommand(new HistoryCommand(session))
                 .addSubcommand(new StatsCommand(session))
                 .addSubcommand(new WatchCommand(session))

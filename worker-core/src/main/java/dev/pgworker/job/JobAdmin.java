@@ -11,6 +11,7 @@ import org.jspecify.annotations.Nullable;
 
 import dev.pgworker.history.JobHistory;
 import dev.pgworker.statistics.JobStatistics;
+import dev.pgworker.step.JobStep;
 
 /**
  * Inspects jobs and changes them manually.
@@ -233,6 +234,14 @@ public interface JobAdmin {
      * register.
      */
     Optional<JobWait> waitOf(long id);
+
+    /**
+     * Returns what is recorded of the {@linkplain dev.pgworker.step.JobSteps steps} of a job, in the order in which they began; empty if it has
+     * none. Of a job that has ended as long as the history has an entry of it, or for moments if it has none.
+     *
+     * @param results whether to read the results as well, which tell as much as payloads do
+     */
+    List<JobStep> steps(long id, boolean results);
 
     /**
      * Returns the jobs that PgWorker workers have been running for a second or more, or that have reported progress; the

@@ -32,6 +32,15 @@ public record JobWait(
         /** Its time has not come. */
         TIME,
 
+        /** One of its steps waits for a signal. */
+        SIGNAL,
+
+        /** One of its steps lets some time pass. */
+        SLEEP,
+
+        /** Other jobs have to end before it, see {@link dev.pgworker.flow}. */
+        PREDECESSORS,
+
         /** It has failed, and the time of its next attempt has not come. */
         RETRY,
 

@@ -9,8 +9,8 @@ import java.lang.annotation.Target;
 import org.springframework.core.annotation.AliasFor;
 
 /**
- * Declares a method of a bean as a listener whose events survive: publishing an event adds one job for each such listener that
- * accepts it, and the method is the handler of these jobs. So each listener runs, fails and is retried by itself, on any
+ * Declares a method of a bean as a durable listener of application events. Publishing an event adds one job for each
+ * such listener that accepts it, and the method is the handler of these jobs. So each listener runs, fails and is retried by itself, on any
  * instance of the application.
  *
  * <p>The jobs are added by the thread that publishes the event, all in one transaction, before {@code publishEvent} returns. If
@@ -37,19 +37,19 @@ public @interface DurableEventListener {
     String value();
 
     /**
-     * A SpEL expression that decides whether the listener accepts an event, for instance {@code "#event.total > 100"}. The event is
+     * A SpEL expression that decides whether the listener accepts an event. An example is {@code "#event.total > 100"}. The event is
      * {@code #event}, the name of the parameter and the root object; beans are {@code @name}. Empty to accept all.
      */
     String condition() default "";
 
     /**
-     * The named queue of the jobs, in which SpEL expressions stand in {@code #{}}, for instance {@code "customer-#{customerId}"}. Empty
+     * The named queue of the jobs, with SpEL expressions in {@code #{}}. An example is {@code "customer-#{customerId}"}. Empty
      * for none.
      */
     String queue() default "";
 
     /**
-     * The job key, in which SpEL expressions stand in {@code #{}}, for instance {@code "stock-#{product}"}: a later event replaces a
+     * The job key, with SpEL expressions in {@code #{}}. An example is {@code "stock-#{product}"}: a later event replaces a
      * job with the same key that has not started. The key is that of all jobs of the schema, so begin it with the name of the listener. Empty for none.
      */
     String key() default "";

@@ -9,7 +9,9 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import tools.jackson.databind.JsonNode;
 
+import dev.pgworker.flow.PredecessorResults;
 import dev.pgworker.job.Job;
+import dev.pgworker.step.JobSteps;
 
 /** What the parameters of a handler method receive. */
 final class HandlerParameters {
@@ -22,15 +24,20 @@ final class HandlerParameters {
     private static final Map<Type, Argument> KNOWN = Map.of(
             JobContext.class, (context, codec) -> context,
             Job.class, (context, codec) -> context.job(),
+            JobSteps.class, (context, codec) -> context.steps(),
+            PredecessorResults.class, (context, codec) -> context.predecessors(),
             JsonNode.class, (context, codec) -> codec.decode(context.job(), JsonNode.class));
 
     private final Argument[] arguments;
 
     private final @Nullable Type payloadType;
 
-    private HandlerParameters(Argument[] arguments, @Nullable Type payloadType) {
+    private final boolean steps;
+
+    private HandlerParameters(Argument[] arguments, @Nullable Type payloadType, boolean steps) {
         this.arguments = arguments;
         this.payloadType = payloadType;
+        this.steps = steps;
     }
 
     /**
@@ -59,13 +66,13 @@ final class HandlerParameters {
             if (payload != null) {
                 throw new HandlerDefinitionException(
                         source + " has two payload parameters, " + payload.getTypeName() + " and " + type.getTypeName(),
-                        "Keep one payload parameter: beside it there can only be JobContext, Job and JsonNode");
+                        "Keep one payload parameter: beside it there can only be JobContext, Job, JobSteps and JsonNode");
             }
             payload = type;
             requireComplete(type, source);
             arguments[i] = (context, codec) -> codec.decode(context.job(), type);
         }
-        return new HandlerParameters(arguments, payload);
+        return new HandlerParameters(arguments, payload, seen.contains(JobSteps.class));
     }
 
     private static void requireComplete(Type payload, String source) {
@@ -82,6 +89,11 @@ final class HandlerParameters {
     /** Returns the type of the payload parameter, or null if there is none. */
     @Nullable Type payloadType() {
         return payloadType;
+    }
+
+    /** Returns whether the steps of the job are among the parameters. */
+    boolean takesSteps() {
+        return steps;
     }
 
     /**

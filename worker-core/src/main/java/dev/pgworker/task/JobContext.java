@@ -5,10 +5,12 @@ import java.util.Optional;
 
 import org.jspecify.annotations.Nullable;
 
+import dev.pgworker.flow.PredecessorResults;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.job.Task;
+import dev.pgworker.step.JobSteps;
 
 /**
  * The running attempt of a job, as its handler sees it.
@@ -80,6 +82,23 @@ public interface JobContext {
         return job().id() + "-" + attempt() + "-" + micros;
     }
 
+    /**
+     * Returns the steps of the job, of which each is run once for all attempts.
+     *
+     * @throws UnsupportedOperationException if the task is direct
+     */
+    default JobSteps steps() {
+        throw new UnsupportedOperationException("This context has no steps");
+    }
+
+    /**
+     * Returns how the jobs have ended that this one has waited for, as a {@linkplain dev.pgworker.flow.JobFlow flow} says. Read from the
+     * database when that is first used, in the handler's transaction if there is one. None for a job that has waited for no other.
+     */
+    default PredecessorResults predecessors() {
+        return PredecessorResults.NONE;
+    }
+
     /** Returns the number of this attempt, starting at 1. */
     default int attempt() {
         return job().attempts();
@@ -131,11 +150,13 @@ public interface JobContext {
     default void progress(long done, long total, @Nullable String text) {}
 
     /**
-     * Sets the result of this run, which the history keeps if it is enabled ({@code worker.history.enabled}). A value that
-     * the handler method returns takes its place. Does nothing while no history is kept.
+     * Sets the result of this run, for those who wait for it ({@link dev.pgworker.job.JobScheduler#addJobForResult}) and for the history, if it is
+     * enabled ({@code worker.history.enabled}). A value that the handler method returns takes its place. Does nothing where nobody waits and
+     * no history is kept.
      *
      * @param result a value that Jackson can write, encoded by this call; null for none. A result that is larger than
-     *     {@code worker.history.max-result-size} is not kept
+     *     {@code worker.results.max-size} is not kept, and the history keeps none that is larger than {@code
+     *     worker.history.max-result-size}
      * @throws PayloadException if the value cannot be encoded
      */
     default void result(@Nullable Object result) {}

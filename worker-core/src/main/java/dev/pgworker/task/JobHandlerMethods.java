@@ -144,6 +144,7 @@ public final class JobHandlerMethods {
         requireWorkDoneOnReturn(method, targetClass, source);
         HandlerParameters parameters = HandlerParameters.of(method, targetClass, source);
         requireListOfItems(method, parameters, source);
+        requireRoomForSteps(method, annotation, parameters, source);
         return new Handler(
                 annotation.value(),
                 source,
@@ -179,6 +180,21 @@ public final class JobHandlerMethods {
                     source + " returns BatchResult, but its payload is "
                             + (payload == null ? "no parameter" : payload.getTypeName()) + " and not a list of items",
                     "Give it a parameter of type List<Item>, or return void");
+        }
+    }
+
+    /** A step is recorded on its own: neither a surrounding transaction nor a payload that shrinks goes with that. */
+    private static void requireRoomForSteps(
+            Method method, JobHandler annotation, HandlerParameters parameters, String source) {
+        boolean batch = method.getReturnType() == BatchResult.class;
+        if (parameters.takesSteps() && (annotation.transactional() || annotation.direct() || batch)) {
+            throw new HandlerDefinitionException(
+                    source + " takes JobSteps, but is "
+                            + (batch ? "a batch handler" : annotation.direct() ? "direct" : "transactional"),
+                    batch
+                            ? "Have it return void, or remove JobSteps"
+                            : "Remove " + (annotation.direct() ? "direct" : "transactional")
+                                    + ", and do what belongs together in JobSteps.inTransaction");
         }
     }
 

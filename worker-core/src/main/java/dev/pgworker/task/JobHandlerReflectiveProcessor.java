@@ -15,11 +15,12 @@ import org.springframework.core.annotation.MergedAnnotations.SearchStrategy;
 import tools.jackson.databind.JsonNode;
 
 import dev.pgworker.job.Job;
+import dev.pgworker.step.JobSteps;
 
 /** Tells ahead-of-time processing what reflection a handler needs: its method, its payload's types and its retry delay. */
 final class JobHandlerReflectiveProcessor implements ReflectiveProcessor {
 
-    private static final Set<Class<?>> NO_PAYLOAD = Set.of(JobContext.class, Job.class, JsonNode.class);
+    private static final Set<Class<?>> NO_PAYLOAD = Set.of(JobContext.class, Job.class, JobSteps.class, JsonNode.class);
 
     private final BindingReflectionHintsRegistrar binding = new BindingReflectionHintsRegistrar();
 

@@ -13,6 +13,7 @@ import tools.jackson.core.JsonParser;
 import tools.jackson.core.JsonToken;
 import tools.jackson.core.StreamReadConstraints;
 import tools.jackson.core.json.JsonFactory;
+import tools.jackson.databind.JavaType;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.ObjectWriter;
 import tools.jackson.databind.json.JsonMapper;
@@ -167,6 +168,29 @@ public final class PayloadCodec {
         }
     }
 
+    /**
+     * Returns the result of a run as a value of the given type.
+     *
+     * @param identifier the task, for the message of an exception
+     * @param json the result as {@link #encodeResult} has written it
+     * @param type a class or generic type without type variables
+     * @return the value; null if the result is that, and the type has no other value for it
+     * @throws PayloadException if the result does not fit the type; the message names both and the field at fault
+     */
+    public @Nullable Object decodeResult(String identifier, String json, Type type) {
+        try {
+            return mapper.readerFor(mapper.constructType(Arguments.requireNonNull("type", type)))
+                    .readValue(json);
+        } catch (RuntimeException e) {
+            JsonFailure failure = JsonFailure.of(e);
+            throw new PayloadException(
+                    "The result of task \"" + identifier + "\" cannot be read as "
+                            + mapper.constructType(type).toCanonical() + " at " + failure.path() + ": "
+                            + failure.reason(),
+                    e);
+        }
+    }
+
     /** A mapper writes raw text as it is, if it is told to. */
     private static void requireOneValue(String name, String json) {
         int values = 0;
@@ -237,6 +261,30 @@ public final class PayloadCodec {
             }
         }
         return value;
+    }
+
+    /**
+     * Returns JSON text as a value of the given type.
+     *
+     * @param what the text, the subject of an exception's message
+     * @param type a class or generic type without type variables
+     * @param remedy what to do if the text does not fit, a sentence without its full stop
+     * @return the value; null only if the text is {@code null}
+     * @throws PayloadException if the text does not fit the type
+     */
+    public @Nullable Object decodeResult(String what, String json, Type type, String remedy) {
+        Arguments.requireNonNull("what", what);
+        Arguments.requireNonNull("remedy", remedy);
+        JavaType read = mapper.constructType(Arguments.requireNonNull("type", type));
+        try {
+            return mapper.readValue(Arguments.requireNonNull("json", json), read);
+        } catch (RuntimeException e) {
+            JsonFailure failure = JsonFailure.of(e);
+            throw new PayloadException(
+                    what + " cannot be read as " + read.toCanonical() + " at " + failure.path() + ": "
+                            + failure.reason() + ". " + remedy,
+                    e);
+        }
     }
 
     /**

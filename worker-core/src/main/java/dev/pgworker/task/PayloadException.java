@@ -3,7 +3,7 @@ package dev.pgworker.task;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Thrown if a job's payload does not fit the type that its handler requires or is invalid, or if a result cannot be written as JSON. The
+ * Thrown if a job's payload does not fit the handler's type or is invalid, or if a result cannot be written as JSON. The
  * message names the task, the type, the path of the field at fault (such as {@code $.items[2].price}) and the reason; the
  * cause, if any, is the exception of Jackson or of the validator.
  *

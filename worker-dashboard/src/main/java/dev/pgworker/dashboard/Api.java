@@ -110,6 +110,7 @@ final class Api {
                     case "series" -> () -> reads.series(source, input);
                     case "jobs" -> () -> reads.jobs(source, input, visitor);
                     case "jobs/count" -> () -> reads.count(source, input);
+                    case "flow" -> () -> JobViews.flow(source, input);
                     case "history" -> () -> reads.history(source, input, visitor);
                     case "queues" -> () -> reads.queues(source, input);
                     case "tasks" -> () -> reads.tasks(source, input);
@@ -176,6 +177,7 @@ final class Api {
             case "schedules", "schedules/change", "schedules/delete", "crontab/forget" -> DashboardAction.SCHEDULE;
             case "limits", "limits/change", "limits/delete" -> DashboardAction.LIMIT;
             case "pauses/pause", "pauses/resume" -> DashboardAction.PAUSE;
+            case "signals" -> DashboardAction.SIGNAL;
             case "cleanup" -> DashboardAction.CLEANUP;
             case "force-unlock" -> DashboardAction.FORCE_UNLOCK;
             case "sweep" -> DashboardAction.SWEEP;
@@ -200,6 +202,7 @@ final class Api {
                         actions.contains(DashboardAction.RESCHEDULE.id()),
                         actions.contains(DashboardAction.CANCEL.id()));
             case CLEANUP -> writes.cleanup(source, input, visitor);
+            case SIGNAL -> writes.signal(source, input, visitor);
             case PAUSE -> writes.pause(source, what.equals("pauses/pause"), input, visitor);
             case FORCE_UNLOCK -> writes.forceUnlock(source, input, visitor);
             case SWEEP -> writes.sweep(source, input, visitor);

@@ -49,7 +49,10 @@ public enum DashboardAction {
     SCHEDULE,
 
     /** Create, change and delete limits of the jobs that run at once or start in a period. */
-    LIMIT;
+    LIMIT,
+
+    /** Send signals to jobs that wait for them. */
+    SIGNAL;
 
     /** Returns the name of the action in the dashboard's addresses, such as {@code run-now}. */
     String id() {

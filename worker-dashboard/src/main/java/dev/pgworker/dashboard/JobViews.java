@@ -14,6 +14,7 @@ import dev.pgworker.job.JobState;
 import dev.pgworker.job.JobWait;
 import dev.pgworker.job.Pause;
 import dev.pgworker.job.RunningJob;
+import dev.pgworker.step.JobStep;
 
 /** Jobs as one visitor sees them. */
 final class JobViews {
@@ -122,6 +123,54 @@ final class JobViews {
                 .put("requestedBy", cancelled.requestedBy())
                 .put("workerId", cancelled.workerId())
                 .map();
+    }
+
+    /** Returns the steps of a job, of which none is known if they could not be read; their results are as secret as payloads. */
+    List<Map<String, @Nullable Object>> steps(@Nullable List<JobStep> known, String task) {
+        boolean hidden = payloads.readOfEach() == 0;
+        return (known == null ? List.<JobStep>of() : known)
+                .stream()
+                        .map(step -> {
+                            View view = new View()
+                                    .put("name", step.name())
+                                    .put("kind", step.kind())
+                                    .put("attempt", step.attempt())
+                                    .put("startedAt", step.startedAt())
+                                    .put("endedAt", step.endedAt())
+                                    .put("dueAt", step.dueAt())
+                                    .put("timedOut", step.timedOut());
+                            putJson(
+                                    view,
+                                    "result",
+                                    task,
+                                    hidden && step.resultType() != null ? "" : step.result(),
+                                    PayloadRule.SHORT);
+                            return view.map();
+                        })
+                        .toList();
+    }
+
+    /** Returns the jobs that wait for each other, one of which is named. */
+    static View flow(Source source, Input input) {
+        Long id = input.number("id");
+        if (id == null) {
+            throw new IllegalArgumentException("id must be that of a job");
+        }
+        int most = input.integer("most", 50, 1, 10_000);
+        return new View()
+                .put(
+                        "members",
+                        source.readPrimary(() -> source.instance().jobFlows().find(id, most)).stream()
+                                .map(member -> new View()
+                                        .put("id", member.jobId())
+                                        .put("task", member.taskIdentifier())
+                                        .put("state", member.state())
+                                        .put("endedAt", member.endedAt())
+                                        .put("onFailure", member.onFailure())
+                                        .put("standInOf", member.standInOf())
+                                        .put("predecessors", member.predecessors())
+                                        .map())
+                                .toList());
     }
 
     static @Nullable Map<String, @Nullable Object> pause(@Nullable Pause pause) {

@@ -38,6 +38,7 @@ import dev.pgworker.job.RunningJob;
 import dev.pgworker.job.TaskSummary;
 import dev.pgworker.statistics.StatisticsPoint;
 import dev.pgworker.statistics.TaskStatistics;
+import dev.pgworker.step.JobStep;
 
 /** What the pages read. Each method reads in one transaction, or one more for the history, and a bounded number of rows. */
 final class ReadApi {
@@ -144,6 +145,12 @@ final class ReadApi {
             @Nullable JobWait waiting,
             @Nullable RunningJob running) {}
 
+    private static String task(@Nullable Job job, @Nullable List<HistoryEntry> history) {
+        return job != null
+                ? job.taskIdentifier()
+                : history == null ? "" : history.get(0).taskIdentifier();
+    }
+
     View job(Source source, long id, Visitor visitor) {
         JobStory story = source.read(() -> {
             JobAdmin admin = source.admin();
@@ -162,6 +169,8 @@ final class ReadApi {
                 "The history is not shown", () -> source.admin().history().of(id, payloads.readOfOne()));
         Source.Part<List<Cancellation>> cancelled = source.partBeside(
                 "The cancellation is not shown", () -> source.admin().cancellations(List.of(id)));
+        Source.Part<List<JobStep>> steps = source.partBeside(
+                "The steps are not shown", () -> source.admin().steps(id, payloads.readOfOne() != 0));
         List<HistoryEntry> history = part.value();
         if (story.job() == null && (history == null || history.isEmpty())) {
             throw new Refusal(
@@ -175,6 +184,7 @@ final class ReadApi {
                 .put("wait", JobViews.wait(story.waiting()))
                 .put("running", story.running() == null ? null : views.running(story.running()))
                 .put("cancellation", JobViews.cancellation(cancelled.value()))
+                .put("steps", views.steps(steps.value(), task(story.job(), history)))
                 .put(
                         "history",
                         history == null

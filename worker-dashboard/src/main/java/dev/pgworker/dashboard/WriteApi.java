@@ -312,6 +312,14 @@ final class WriteApi {
                                         : (changed ? " is resumed." : " was not paused.")));
     }
 
+    View signal(Source source, Input input, Visitor visitor) {
+        String name = input.required("name");
+        String payload = input.text("payload");
+        source.instance().jobSignals().send(name, payload == null ? null : Json.read("payload", payload));
+        log.info("{}: Signal \"{}\" was sent.", visitor.actingName(), name);
+        return new View().put("text", "The signal was sent.");
+    }
+
     View forceUnlock(Source source, Input input, Visitor visitor) {
         List<String> workers = input.texts("workers");
         if (workers.isEmpty()) {

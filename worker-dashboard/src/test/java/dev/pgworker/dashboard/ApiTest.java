@@ -353,6 +353,39 @@ class ApiTest {
     }
 
     @Test
+    void theStepsOfAJobAreShownAndSignalsSent() {
+        Job job = add("order", Map.of(), JobSpec.DEFAULT);
+        application
+                .sql(
+                        "insert into {schema}.pgworker_steps (job_id, revision, name, kind, signal, claim, attempt, started_at, ended_at,"
+                                + " due_at, result_type, result) values"
+                                + " (?, 0, 'charge', 'run', null, now(), 1, now(), now(), null, 'Charge', '{\"id\": 7}'),"
+                                + " (?, 0, 'approval', 'wait', 'approval', now(), 1, now(), null, now() + interval '1 day', null, null)")
+                .params(job.id(), job.id())
+                .update();
+
+        JsonNode steps = http.json("/default/jobs/" + job.id()).path("steps");
+
+        assertThat(steps).hasSize(2);
+        JsonNode charge = steps.get(0).path("name").asString().equals("charge") ? steps.get(0) : steps.get(1);
+        assertThat(charge.path("kind").asString()).isEqualTo("run");
+        assertThat(charge.path("result").asString()).isEqualTo("{\"id\": 7}");
+        assertThat(http.json("/default/signals", "{\"name\":\"approval\",\"payload\":\"1\"}")
+                        .path("text")
+                        .asString())
+                .isEqualTo("The signal was sent.");
+        assertThat(http.post("/default/signals", "{\"payload\":\"1\"}").statusCode())
+                .isEqualTo(400);
+        assertThat(application
+                        .sql("select payload from {schema}.pgworker_signals")
+                        .query(String.class)
+                        .list())
+                .containsExactly("1");
+        application.sql("delete from {schema}.pgworker_signals").update();
+        application.sql("delete from {schema}.pgworker_steps").update();
+    }
+
+    @Test
     void jobsAreCancelledAlsoThoseThatRun() {
         Job waiting = add(
                 "a",

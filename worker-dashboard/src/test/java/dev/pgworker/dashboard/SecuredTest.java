@@ -124,7 +124,7 @@ class SecuredTest {
                     .isEqualTo(403);
 
             Http operator = as(application.api(), "olga");
-            assertThat(operator.json("/me").path("actions")).hasSize(14);
+            assertThat(operator.json("/me").path("actions")).hasSize(15);
             assertThat(operator.json("/me").path("readOnlyReason").isNull()).isTrue();
         }
     }
@@ -255,7 +255,7 @@ class SecuredTest {
             assertThat(as(application.api(), "sam").json("/me").path("actions").toString())
                     .isEqualTo("[\"run-now\"]");
             assertThat(as(application.api(), "olga").json("/me").path("actions"))
-                    .hasSize(14);
+                    .hasSize(15);
         }
     }
 

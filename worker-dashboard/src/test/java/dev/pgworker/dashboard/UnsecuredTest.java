@@ -43,7 +43,7 @@ class UnsecuredTest {
     @Test
     void thisMachineHasAccess() {
         assertThat(application.http().get("/worker/").statusCode()).isEqualTo(200);
-        assertThat(application.api().json("/me").path("actions")).hasSize(14);
+        assertThat(application.api().json("/me").path("actions")).hasSize(15);
         assertThat(application.api().json("/me").path("version").asString()).matches("[0-9]+\\.[0-9]+.*");
     }
 

@@ -15,6 +15,7 @@ import dev.pgworker.WorkerClient;
 import dev.pgworker.WorkerSettings;
 import dev.pgworker.crontab.CronAdmin;
 import dev.pgworker.event.WorkerEventListener;
+import dev.pgworker.flow.JobFlows;
 import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.ScheduleInterceptor;
@@ -22,6 +23,7 @@ import dev.pgworker.limit.JobLimits;
 import dev.pgworker.schedule.JobSchedules;
 import dev.pgworker.schema.SchemaMigrator;
 import dev.pgworker.schema.WorkerSchema;
+import dev.pgworker.step.JobSignals;
 import dev.pgworker.task.JobRecoveryHandler;
 import dev.pgworker.task.PayloadCodec;
 
@@ -126,7 +128,8 @@ final class ClientFactory {
                 database(worker).dataSource(),
                 instances.get(worker).schema(),
                 beans.getBean(PayloadCodec.class),
-                () -> collaborators.of(worker, ScheduleInterceptor.class));
+                () -> collaborators.of(worker, ScheduleInterceptor.class),
+                instances.get(worker).settings().results());
         DefaultsOfTasks defaults = defaultsOfTasks(worker);
         if (!defaults.isEmpty()) {
             scheduler = new CompletingJobScheduler(scheduler, defaults);
@@ -183,10 +186,30 @@ final class ClientFactory {
                 instance.jobScheduler());
     }
 
+    JobFlows jobFlows(String worker) {
+        WorkerInstance instance = instances.get(worker);
+        WorkerSchemaInitializer unused = instance.schemaInitializer();
+        return WorkerClient.jobFlows(
+                database(worker).dataSource(),
+                instance.schema(),
+                beans.getBean(PayloadCodec.class),
+                instance.jobScheduler());
+    }
+
     JobLimits jobLimits(String worker) {
         WorkerInstance instance = instances.get(worker);
         WorkerSchemaInitializer unused = instance.schemaInitializer();
         return WorkerClient.jobLimits(database(worker).dataSource(), instance.schema(), () -> listeners(worker));
+    }
+
+    JobSignals jobSignals(String worker) {
+        WorkerInstance instance = instances.get(worker);
+        WorkerSchemaInitializer unused = instance.schemaInitializer();
+        return WorkerClient.jobSignals(
+                database(worker).dataSource(),
+                instance.schema(),
+                beans.getBean(PayloadCodec.class),
+                instance.settings().steps());
     }
 
     Collaborators collaborators() {

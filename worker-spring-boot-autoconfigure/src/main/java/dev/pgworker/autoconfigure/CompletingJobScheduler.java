@@ -5,8 +5,10 @@ import java.util.List;
 import java.util.stream.Stream;
 
 import org.jspecify.annotations.Nullable;
+import org.springframework.core.ParameterizedTypeReference;
 
 import dev.pgworker.job.Job;
+import dev.pgworker.job.JobHandle;
 import dev.pgworker.job.JobRequest;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.JobSpec;
@@ -46,6 +48,16 @@ final class CompletingJobScheduler implements JobScheduler {
     @Override
     public long addJobs(Stream<JobRequest> requests) {
         return scheduler.addJobs(requests == null ? requests : requests.map(this::complete));
+    }
+
+    @Override
+    public <R> JobHandle<R> addJobForResult(JobRequest request, ParameterizedTypeReference<R> resultType) {
+        return scheduler.addJobForResult(complete(request), resultType);
+    }
+
+    @Override
+    public <R> JobHandle<R> resultOf(long jobId, ParameterizedTypeReference<R> resultType) {
+        return scheduler.resultOf(jobId, resultType);
     }
 
     private JobRequest complete(JobRequest request) {

@@ -91,7 +91,7 @@ final class DurableListener {
                     "has a " + attribute + " that cannot be read, \"" + text + "\": " + e.getMessage(),
                     template == null
                             ? "It must be a SpEL expression, such as \"#event.total > 100\"."
-                            : "It must be a text in which SpEL expressions stand in #{}, such as \"order-#{id}\".");
+                            : "It must be a text with SpEL expressions in #{}, such as \"order-#{id}\".");
         }
     }
 

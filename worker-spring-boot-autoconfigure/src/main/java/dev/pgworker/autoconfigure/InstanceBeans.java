@@ -15,12 +15,14 @@ import org.springframework.core.type.AnnotationMetadata;
 import dev.pgworker.Worker;
 import dev.pgworker.WorkerSettings;
 import dev.pgworker.crontab.CronAdmin;
+import dev.pgworker.flow.JobFlows;
 import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.limit.JobLimits;
 import dev.pgworker.schedule.JobSchedules;
 import dev.pgworker.schema.SchemaMigrator;
 import dev.pgworker.schema.WorkerSchema;
+import dev.pgworker.step.JobSignals;
 
 /**
  * Registers the beans of {@code worker.instances.<name>}: each is injected with the qualifier {@code name}, and never without.
@@ -65,16 +67,18 @@ abstract class InstanceBeans implements ImportBeanDefinitionRegistrar, Environme
     /** What adds and administers jobs. */
     static final class OfClients extends InstanceBeans {
 
-        private static final Map<Class<?>, String> METHODS = Map.of(
-                WorkerSchema.class, "workerSchema",
-                WorkerSettings.class, "workerSettings",
-                SchemaMigrator.class, "schemaMigrator",
-                WorkerSchemaInitializer.class, "schemaInitializer",
-                JobScheduler.class, "jobScheduler",
-                JobAdmin.class, "jobAdmin",
-                CronAdmin.class, "cronAdmin",
-                JobSchedules.class, "jobSchedules",
-                JobLimits.class, "jobLimits");
+        private static final Map<Class<?>, String> METHODS = Map.ofEntries(
+                Map.entry(WorkerSchema.class, "workerSchema"),
+                Map.entry(WorkerSettings.class, "workerSettings"),
+                Map.entry(SchemaMigrator.class, "schemaMigrator"),
+                Map.entry(WorkerSchemaInitializer.class, "schemaInitializer"),
+                Map.entry(JobScheduler.class, "jobScheduler"),
+                Map.entry(JobAdmin.class, "jobAdmin"),
+                Map.entry(CronAdmin.class, "cronAdmin"),
+                Map.entry(JobSchedules.class, "jobSchedules"),
+                Map.entry(JobLimits.class, "jobLimits"),
+                Map.entry(JobSignals.class, "jobSignals"),
+                Map.entry(JobFlows.class, "jobFlows"));
 
         @Override
         void registerAll(String instance, Environment environment, BeanDefinitionRegistry registry) {

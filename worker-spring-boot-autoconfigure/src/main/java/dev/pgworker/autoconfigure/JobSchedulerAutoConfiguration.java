@@ -24,12 +24,14 @@ import tools.jackson.databind.json.JsonMapper;
 
 import dev.pgworker.WorkerSettings;
 import dev.pgworker.crontab.CronAdmin;
+import dev.pgworker.flow.JobFlows;
 import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.limit.JobLimits;
 import dev.pgworker.schedule.JobSchedules;
 import dev.pgworker.schema.SchemaMigrator;
 import dev.pgworker.schema.WorkerSchema;
+import dev.pgworker.step.JobSignals;
 import dev.pgworker.task.PayloadCodec;
 import dev.pgworker.task.PayloadValidator;
 
@@ -150,5 +152,17 @@ public final class JobSchedulerAutoConfiguration {
     @ConditionalOnMissingBean
     JobLimits workerJobLimits(ClientFactory factory) {
         return factory.jobLimits(DEFAULT);
+    }
+
+    @Bean
+    @ConditionalOnMissingBean
+    JobSignals workerJobSignals(ClientFactory factory) {
+        return factory.jobSignals(DEFAULT);
+    }
+
+    @Bean
+    @ConditionalOnMissingBean
+    JobFlows workerJobFlows(ClientFactory factory) {
+        return factory.jobFlows(DEFAULT);
     }
 }

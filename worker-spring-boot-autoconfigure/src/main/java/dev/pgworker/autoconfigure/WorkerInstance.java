@@ -9,12 +9,14 @@ import org.springframework.util.StringUtils;
 import dev.pgworker.Worker;
 import dev.pgworker.WorkerSettings;
 import dev.pgworker.crontab.CronAdmin;
+import dev.pgworker.flow.JobFlows;
 import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.limit.JobLimits;
 import dev.pgworker.schedule.JobSchedules;
 import dev.pgworker.schema.SchemaMigrator;
 import dev.pgworker.schema.WorkerSchema;
+import dev.pgworker.step.JobSignals;
 
 /**
  * One of an application's workers, with the beans that add and administer its jobs. All returned objects are beans,
@@ -62,6 +64,16 @@ public final class WorkerInstance {
     /** Returns the limits of its database. */
     public JobLimits jobLimits() {
         return bean(JobLimits.class);
+    }
+
+    /** Returns what sends signals to its jobs. */
+    public JobSignals jobSignals() {
+        return bean(JobSignals.class);
+    }
+
+    /** Returns what adds flows to its jobs. */
+    public JobFlows jobFlows() {
+        return bean(JobFlows.class);
     }
 
     /** Returns the data source whose database holds its jobs. */

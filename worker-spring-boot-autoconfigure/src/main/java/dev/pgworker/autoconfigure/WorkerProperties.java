@@ -22,12 +22,14 @@ import dev.pgworker.WorkerSettings;
 import dev.pgworker.history.HistorySettings;
 import dev.pgworker.job.CleanupSettings;
 import dev.pgworker.job.CleanupTask;
+import dev.pgworker.job.ResultSettings;
 import dev.pgworker.limit.Limit;
 import dev.pgworker.limit.LimitAttributes;
 import dev.pgworker.recovery.RecoverySettings;
 import dev.pgworker.schema.PeerIndexes;
 import dev.pgworker.schema.SchemaMode;
 import dev.pgworker.schema.WorkerSchema;
+import dev.pgworker.step.StepSettings;
 import dev.pgworker.task.CancelSettings;
 
 /**
@@ -54,7 +56,9 @@ import dev.pgworker.task.CancelSettings;
  * @param recovery Detection of dead workers and recovery of their jobs.
  * @param statistics Figures of the last 24 hours.
  * @param history What became of jobs, kept in the database.
+ * @param results Results of jobs, kept for those who wait for them.
  * @param cleanup Removal of data that is no longer used.
+ * @param steps What is kept of the steps of jobs.
  * @param limits Limits of the jobs that run at once or start in a period, across all workers of the schema, by name.
  * @param tasks Tasks that this worker serves, or * for all that the application has handlers for. By default, those that no
  *     other worker of the application serves.
@@ -87,8 +91,10 @@ public record WorkerProperties(
         @DefaultValue Recovery recovery,
         @DefaultValue Statistics statistics,
         @DefaultValue History history,
+        @DefaultValue Results results,
         @DefaultValue Cleanup cleanup,
         @DefaultValue Cancel cancel,
+        @DefaultValue Steps steps,
         @DefaultValue Map<String, LimitProperties> limits,
         @DefaultValue List<String> tasks,
         @DefaultValue Map<String, TaskDefaults> taskDefaults,
@@ -277,6 +283,35 @@ public record WorkerProperties(
     }
 
     /**
+     * Results of jobs, kept for those who wait for them.
+     *
+     * @param keepFor How long the result of a job that this application adds for its result is kept after its end, 1 second to
+     *     3650 days. The database keeps at most 100000 results.
+     * @param maxSize Largest result that this worker keeps for those who wait for it, as JSON, at most 16MB. A wait for a larger one ends
+     *     with an exception that names the size.
+     * @since 0.1.0
+     */
+    public record Results(
+            @DefaultValue("1h") Duration keepFor,
+            @DefaultValue("1MB") DataSize maxSize) {
+
+        /**
+         * Returns the settings.
+         *
+         * @param prefix what the names of the worker's properties begin with
+         * @throws InvalidConfigurationPropertyValueException if one is out of its range
+         */
+        ResultSettings settings(String prefix) {
+            try {
+                int bytes = (int) Math.max(-1, Math.min(Integer.MAX_VALUE, maxSize.toBytes()));
+                return new ResultSettings(keepFor, bytes);
+            } catch (IllegalArgumentException e) {
+                throw refused(prefix + ".results.", this, e);
+            }
+        }
+    }
+
+    /**
      * Removal of data that is no longer used. Each time is that of one worker of the schema, whichever is first.
      *
      * @param schedule Time of the removal: a Spring cron expression with six fields, such as "0 0 3 * * *", or a macro such
@@ -306,6 +341,33 @@ public record WorkerProperties(
                 return new CleanupSettings(never ? null : schedule, zone, tasks, failedJobsOlderThan);
             } catch (IllegalArgumentException e) {
                 throw refused(prefix + ".cleanup.", this, e);
+            }
+        }
+    }
+
+    /**
+     * What is kept of the steps of jobs, and of the signals that jobs wait for.
+     *
+     * @param maxResultSize Largest result of a step, as JSON, 1B to 64MB. A job with a larger one fails permanently.
+     * @param keepSignals How long signals are kept for which no job waits, unless their senders give another time, 1 second to 3650 days.
+     * @since 0.1.0
+     */
+    public record Steps(
+            @DefaultValue("1MB") DataSize maxResultSize,
+            @DefaultValue("7d") Duration keepSignals) {
+
+        /**
+         * Returns the settings.
+         *
+         * @param prefix what the names of the worker's properties begin with
+         * @throws InvalidConfigurationPropertyValueException if one is out of its range
+         */
+        StepSettings settings(String prefix) {
+            try {
+                int bytes = (int) Math.max(-1, Math.min(Integer.MAX_VALUE, maxResultSize.toBytes()));
+                return new StepSettings(bytes, keepSignals);
+            } catch (IllegalArgumentException e) {
+                throw refused(prefix + ".steps.", this, e);
             }
         }
     }
@@ -474,8 +536,10 @@ public record WorkerProperties(
                 shutdown.interruptedJobRetryDelay());
         return settings.recovery(recovery.settings(prefix))
                 .history(history.settings(prefix))
+                .results(results.settings(prefix))
                 .cleanup(cleanup.settings(prefix, crontabZone))
                 .cancel(cancel.settings(prefix))
+                .steps(steps.settings(prefix))
                 .build();
     }
 

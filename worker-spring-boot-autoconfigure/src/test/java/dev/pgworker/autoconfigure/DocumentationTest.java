@@ -231,9 +231,10 @@ class DocumentationTest {
     private static String sources() throws IOException {
         try (Stream<Path> samples = Files.walk(ROOT.resolve("samples"));
                 Stream<Path> tests = Files.walk(ROOT.resolve("worker-spring-boot-autoconfigure/src/test"));
+                Stream<Path> kit = Files.walk(ROOT.resolve("worker-test/src/test"));
                 Stream<Path> dashboard = Files.walk(ROOT.resolve("worker-dashboard/src"));
                 Stream<Path> peers = Files.walk(ROOT.resolve("benchmarks/src/test"))) {
-            return Stream.of(samples, tests, dashboard, peers)
+            return Stream.of(samples, tests, kit, dashboard, peers)
                     .flatMap(files -> files)
                     .filter(file -> file.toString().matches(".*\\.(java|kt)"))
                     .map(file -> normalize(read(file)))

@@ -204,6 +204,8 @@ class WorkerPropertiesTest {
                     worker.cleanup.tasks | everything | CleanupTask
                     worker.cancel.interrupt-after | -1s | between 0 and 365 days
                     worker.cancel.abandon-after | 366d | between 0 and 365 days
+                    worker.steps.max-result-size | 65MB | between 1 and 67108864
+                    worker.steps.keep-signals | 0s | between 1 second and 3650 days
                     worker.schema.name | Jobs | only lower-case letters, digits and underscores
                     worker.schema.mode | update | MIGRATE
                     worker.schema.peer-indexes | maybe | NEVER

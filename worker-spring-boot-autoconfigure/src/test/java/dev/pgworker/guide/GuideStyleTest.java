@@ -34,6 +34,7 @@ class GuideStyleTest {
             "docs/limits.md",
             "docs/metrics.md",
             "docs/performance.md",
+            "docs/steps.md",
             "docs/tracing.md");
 
     /** Has figures, each with the machine on which it was measured. */

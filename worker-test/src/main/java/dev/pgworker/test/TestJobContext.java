@@ -1,7 +1,9 @@
 package dev.pgworker.test;
 
 import java.time.Instant;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CopyOnWriteArrayList;
 
 import org.jspecify.annotations.Nullable;
@@ -13,6 +15,7 @@ import dev.pgworker.job.JobRequest;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.job.Task;
+import dev.pgworker.step.JobSteps;
 import dev.pgworker.task.BatchResult;
 import dev.pgworker.task.JobContext;
 import dev.pgworker.task.JobHandlerMethods;
@@ -37,6 +40,7 @@ public final class TestJobContext implements JobContext {
     private final boolean cancelled;
     private final boolean owned;
     private final List<JobProgress> progress = new CopyOnWriteArrayList<>();
+    private final TestJobSteps steps;
     private volatile @Nullable String result;
 
     private TestJobContext(Job job, Builder builder) {
@@ -47,6 +51,7 @@ public final class TestJobContext implements JobContext {
         this.interrupted = builder.interrupted;
         this.cancelled = builder.cancelled;
         this.owned = builder.owned;
+        this.steps = new TestJobSteps(job, builder.codec, builder.record);
     }
 
     /** Returns the first attempt of a job with this payload. */
@@ -141,6 +146,16 @@ public final class TestJobContext implements JobContext {
     }
 
     @Override
+    public JobSteps steps() {
+        return steps;
+    }
+
+    /** Returns the steps that the handler ran or came to the end of, and those that it took from the record of the builder. */
+    public RunSteps runSteps() {
+        return new RunSteps(steps.ran(), steps.taken());
+    }
+
+    @Override
     public Job job() {
         return job;
     }
@@ -192,6 +207,7 @@ public final class TestJobContext implements JobContext {
         private boolean cancelled;
         private boolean owned = true;
         private PayloadCodec codec = new PayloadCodec(new JsonMapper());
+        private final Map<String, @Nullable String> record = new HashMap<>();
 
         private Builder(JobRequest request) {
             this.request = request;
@@ -246,6 +262,18 @@ public final class TestJobContext implements JobContext {
         /** Sets whether the job is still this worker's; true unless set. */
         public Builder owned(boolean owned) {
             this.owned = owned;
+            return this;
+        }
+
+        /**
+         * Records a step, as if an earlier attempt had ended it. The value is the result of a step that does something, or the payload
+         * of the signal that a step waits for. A handler that comes to a wait or a sleep that is not recorded ends with {@link
+         * dev.pgworker.step.JobSuspended}.
+         *
+         * @param result what it returned, as JSON of the codec set before; null for nothing
+         */
+        public Builder recorded(String step, @Nullable Object result) {
+            record.put(step, result == null ? null : codec.encodeResult(request.identifier(), result));
             return this;
         }
 

@@ -2,15 +2,22 @@ package dev.pgworker.test;
 
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
 import java.util.stream.Stream;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import org.jspecify.annotations.Nullable;
+import org.springframework.core.ParameterizedTypeReference;
 import tools.jackson.databind.json.JsonMapper;
 
 import dev.pgworker.job.Job;
+import dev.pgworker.job.JobHandle;
 import dev.pgworker.job.JobRequest;
+import dev.pgworker.job.JobResultException;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.job.Task;
@@ -28,6 +35,8 @@ public final class TestJobScheduler implements JobScheduler {
     private final PayloadCodec codec;
 
     @GuardedBy("this") private final List<Job> jobs = new ArrayList<>();
+
+    @GuardedBy("this") private final Map<Long, CompletableFuture<Optional<Object>>> ends = new HashMap<>();
 
     /** Creates a scheduler that writes payloads with a plain {@code JsonMapper}. */
     public TestJobScheduler() {
@@ -47,6 +56,7 @@ public final class TestJobScheduler implements JobScheduler {
     /** Forgets the jobs. */
     public synchronized void clear() {
         jobs.clear();
+        ends.clear();
     }
 
     @Override
@@ -72,6 +82,33 @@ public final class TestJobScheduler implements JobScheduler {
         List<Job> added = requests.map(this::job).toList();
         keep(added);
         return added.size();
+    }
+
+    /** The handle's wait ends when the test says so: {@link #succeed} or {@link #fail}. */
+    @Override
+    public <R> JobHandle<R> addJobForResult(JobRequest request, ParameterizedTypeReference<R> resultType) {
+        return resultOf(add(request).id(), resultType);
+    }
+
+    @Override
+    public <R> JobHandle<R> resultOf(long jobId, ParameterizedTypeReference<R> resultType) {
+        return new TestJobHandle<>(jobId, end(jobId));
+    }
+
+    /** Has a job end with this result for those who wait for it. */
+    public void succeed(long jobId, @Nullable Object result) {
+        end(jobId).complete(Optional.ofNullable(result));
+    }
+
+    /** Has a job fail for good with this error for those who wait for it. */
+    public void fail(long jobId, String error) {
+        end(jobId)
+                .completeExceptionally(
+                        new JobResultException(jobId, null, JobResultException.Reason.FAILED, error, null));
+    }
+
+    private synchronized CompletableFuture<Optional<Object>> end(long jobId) {
+        return ends.computeIfAbsent(jobId, unused -> new CompletableFuture<>());
     }
 
     private Job add(JobRequest request) {

@@ -35,13 +35,27 @@ final class TestSchemaTables {
                 .toInstant();
     }
 
-    // What a minute of a recurring item has been executed for stays a whole minute, so that none is executed twice.
+    // The year 9999 is that of jobs that wait for other jobs or for limits. A job that has begun stays the same for
+    // other systems, see Step.idempotencyKey. What a minute of a recurring item
+    // has been executed for stays a whole minute, so that none is executed twice.
     // Figures of minutes
     // stay where they are: they would meet each other on their way.
     private static final List<String> ADVANCE = List.of("""
-            update {schema}._private_jobs set run_at = run_at - make_interval(secs => :seconds),
-              created_at = created_at - make_interval(secs => :seconds), updated_at = updated_at - make_interval(secs => :seconds),
-              locked_at = locked_at - make_interval(secs => :seconds)
+            update {schema}._private_jobs set
+              run_at = case when run_at = '9999-01-01 00:00:00+00' then run_at else run_at - make_interval(secs => :seconds) end,
+              created_at = case
+                when attempts = 0 and not exists (select from {schema}.pgworker_steps s where s.job_id = _private_jobs.id)
+                  then created_at - make_interval(secs => :seconds)
+                else created_at end,
+              updated_at = updated_at - make_interval(secs => :seconds),
+              locked_at = case when locked_at = '9999-01-01 00:00:00+00' then locked_at else locked_at - make_interval(secs => :seconds) end
+            """, """
+            update {schema}.pgworker_flow_waits set run_at = run_at - make_interval(secs => :seconds)
+            """, """
+            update {schema}.pgworker_steps set due_at = due_at - make_interval(secs => :seconds)
+            """, """
+            update {schema}.pgworker_signals set sent_at = sent_at - make_interval(secs => :seconds),
+              expires_at = expires_at - make_interval(secs => :seconds)
             """, """
             update {schema}._private_job_queues set locked_at = locked_at - make_interval(secs => :seconds)
             where locked_at is not null
@@ -96,7 +110,12 @@ final class TestSchemaTables {
             "delete from {schema}.pgworker_batches",
             "delete from {schema}.pgworker_running",
             "delete from {schema}.pgworker_task_minutes",
-            "delete from {schema}.pgworker_samples");
+            "delete from {schema}.pgworker_samples",
+            "delete from {schema}.pgworker_steps",
+            "delete from {schema}.pgworker_signals",
+            "delete from {schema}.pgworker_flow_edges",
+            "delete from {schema}.pgworker_flow_waits",
+            "delete from {schema}.pgworker_ends");
 
     /** Deletes all jobs and what belongs to them. */
     void clear() {

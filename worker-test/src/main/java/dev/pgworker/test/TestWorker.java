@@ -37,6 +37,9 @@ import dev.pgworker.job.JobQuery;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.Task;
 import dev.pgworker.schema.WorkerSchema;
+import dev.pgworker.step.JobSignals;
+import dev.pgworker.step.JobStep;
+import dev.pgworker.step.StepSettings;
 import dev.pgworker.task.PayloadCodec;
 
 /**
@@ -64,6 +67,7 @@ public final class TestWorker implements AutoCloseable {
     private final JobScheduler jobScheduler;
     private final PayloadCodec codec;
     private final JobAdmin admin;
+    private final JobSignals signals;
     private final TestSchemaTables tables;
     private final RunRecorder recorder;
 
@@ -88,6 +92,7 @@ public final class TestWorker implements AutoCloseable {
         this.jobScheduler = jobScheduler;
         this.codec = codec;
         this.admin = WorkerClient.jobAdmin(dataSource, schema);
+        this.signals = WorkerClient.jobSignals(dataSource, schema, codec, StepSettings.DEFAULT);
         this.tables = new TestSchemaTables(dataSource, schema);
         this.recorder = recorder;
     }
@@ -137,6 +142,36 @@ public final class TestWorker implements AutoCloseable {
     /** Returns where the test may add jobs. */
     public JobScheduler jobScheduler() {
         return jobScheduler;
+    }
+
+    /** Returns where the test may send signals to jobs that wait for them; {@link #runDue} runs those that have one. */
+    public JobSignals signals() {
+        return signals;
+    }
+
+    /**
+     * Returns what is recorded of the steps of a job, in the order in which they began, with their results. Of a job that has ended only while
+     * the worker is not started, or the history has it.
+     *
+     * @param job only its id counts
+     */
+    public List<JobStep> steps(Job job) {
+        return admin.steps(job.id(), true);
+    }
+
+    /** Returns which steps an attempt ran, and which earlier attempts had recorded; of the same jobs as {@link #steps(Job)}. */
+    public RunSteps steps(JobRun run) {
+        List<String> ran = new ArrayList<>();
+        List<String> recorded = new ArrayList<>();
+        for (JobStep step : steps(run.job())) {
+            if (step.claimedAt().equals(run.job().lockedAt())) {
+                ran.add(step.name());
+            } else if (step.claimedAt()
+                    .isBefore(Objects.requireNonNull(run.job().lockedAt()))) {
+                recorded.add(step.name());
+            }
+        }
+        return new RunSteps(ran, recorded);
     }
 
     /** As {@link #runDue(Duration)}, for at most ten seconds. */

@@ -44,6 +44,7 @@ import dev.pgworker.job.SweepResult;
 import dev.pgworker.job.TaskSummary;
 import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.statistics.JobStatistics;
+import dev.pgworker.step.JobStep;
 
 /** Administers jobs on the connection of the caller's transaction; cleans up, and changes many, apart from it. */
 public final class JdbcJobAdmin implements JobAdmin {
@@ -55,6 +56,7 @@ public final class JdbcJobAdmin implements JobAdmin {
     private final SchemaOverview overview;
     private final TaskOverview tasks;
     private final JobWaits waits;
+    private final JobStepList steps;
     private final RunningJobs running;
     private final JobStatistics statistics;
     private final Pauses pauses;
@@ -86,6 +88,7 @@ public final class JdbcJobAdmin implements JobAdmin {
         this.lookup = new JobLookup(connections, schema);
         this.overview = new SchemaOverview(connections, schema);
         this.tasks = new TaskOverview(connections, schema);
+        this.steps = new JobStepList(connections, schema);
         this.waits = new JobWaits(connections, schema, this::registeredWorkers);
         this.running = new RunningJobs(connections, schema);
         this.statistics = new JdbcJobStatistics(connections, schema);
@@ -106,6 +109,7 @@ public final class JdbcJobAdmin implements JobAdmin {
         lookup = other.lookup;
         overview = other.overview;
         tasks = other.tasks;
+        steps = other.steps;
         waits = other.waits;
         running = other.running;
         statistics = other.statistics;
@@ -348,6 +352,11 @@ public final class JdbcJobAdmin implements JobAdmin {
     @Override
     public List<ActiveWorker> registeredWorkers() {
         return overview.workers(usualSweep.threshold(), usualSweep.peerThreshold(), false);
+    }
+
+    @Override
+    public List<JobStep> steps(long id, boolean results) {
+        return steps.of(id, results);
     }
 
     @Override

@@ -5,6 +5,8 @@ import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Types;
+import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.function.Supplier;
@@ -12,12 +14,16 @@ import java.util.stream.Stream;
 import javax.sql.DataSource;
 
 import org.jspecify.annotations.Nullable;
+import org.springframework.core.ParameterizedTypeReference;
 
 import dev.pgworker.internal.argument.Arguments;
+import dev.pgworker.internal.client.JdbcJobHandle.Addition;
 import dev.pgworker.internal.jdbc.ClientConnections;
 import dev.pgworker.internal.jdbc.Timestamps;
+import dev.pgworker.internal.store.EndStore;
 import dev.pgworker.internal.store.JobRows;
 import dev.pgworker.job.Job;
+import dev.pgworker.job.JobHandle;
 import dev.pgworker.job.JobKeyMode;
 import dev.pgworker.job.JobRequest;
 import dev.pgworker.job.JobScheduler;
@@ -37,16 +43,28 @@ public final class JdbcJobScheduler implements JobScheduler {
     private final WorkerSchema schema;
     private final PayloadCodec codec;
     private final ScheduleInterceptorChain interceptors;
+    private final EndStore ends;
+    private final ResultWaits waits;
+    private final Duration keepResultsFor;
     private final String addUsual;
     private final String addPlain;
     private final String addKeyed;
 
-    /** Creates a scheduler for the jobs of one schema whose interceptors are asked for when the first job is added. */
+    /**
+     * Creates a scheduler for the jobs of one schema.
+     *
+     * @param interceptors asked for when the first job is added
+     * @param keepResultsFor how long after their ends the results of jobs are kept that are asked for
+     */
     public JdbcJobScheduler(
             DataSource dataSource,
             WorkerSchema schema,
             PayloadCodec codec,
-            Supplier<List<ScheduleInterceptor>> interceptors) {
+            Supplier<List<ScheduleInterceptor>> interceptors,
+            Duration keepResultsFor) {
+        this.ends = new EndStore(dataSource, schema);
+        this.waits = new ResultWaits(ends);
+        this.keepResultsFor = keepResultsFor;
         this.connections = new ClientConnections(dataSource);
         this.schema = schema;
         this.codec = codec;
@@ -92,6 +110,36 @@ public final class JdbcJobScheduler implements JobScheduler {
         return connections.call("add jobs", true, connection -> bulk.add(connection, requests));
     }
 
+    @Override
+    public <R> JobHandle<R> addJobForResult(JobRequest asked, ParameterizedTypeReference<R> resultType) {
+        Arguments.requireNonNull("request", asked);
+        Arguments.requireNonNull("resultType", resultType);
+        JobRequest request = interceptors.isEmpty() ? asked : interceptors.apply(asked);
+        if (request == null) {
+            return handle(0, resultType, Addition.past());
+        }
+        List<String> flags = new ArrayList<>(request.spec().flags());
+        flags.remove(EndStore.RESULT_FLAG);
+        flags.add(EndStore.RESULT_FLAG);
+        JobSpec spec = request.spec().toBuilder().flags(flags).build();
+        String json = encode(request);
+        return connections.call(
+                "add a job of task \"" + request.identifier() + "\" for its result", true, connection -> {
+                    long id = add(connection, request.identifier(), json, spec).id();
+                    ends.keep(connection, id, keepResultsFor);
+                    return handle(id, resultType, connections.joins(connection) ? Addition.current() : Addition.past());
+                });
+    }
+
+    @Override
+    public <R> JobHandle<R> resultOf(long jobId, ParameterizedTypeReference<R> resultType) {
+        return handle(jobId, Arguments.requireNonNull("resultType", resultType), Addition.past());
+    }
+
+    private <R> JobHandle<R> handle(long jobId, ParameterizedTypeReference<R> resultType, Addition addition) {
+        return new JdbcJobHandle<>(jobId, resultType.getType(), waits, codec, addition);
+    }
+
     private Job addIntercepted(JobRequest asked) {
         JobRequest request = interceptors.apply(asked);
         if (request == null) {
@@ -109,9 +157,13 @@ public final class JdbcJobScheduler implements JobScheduler {
         return connections.call(
                 "add a job of task \"" + identifier + "\"",
                 false,
-                connection -> spec.jobKey() == null
-                        ? addPlain(connection, identifier, json, spec)
-                        : addKeyed(connection, identifier, json, spec));
+                connection -> add(connection, identifier, json, spec));
+    }
+
+    private Job add(Connection connection, String identifier, String json, JobSpec spec) throws SQLException {
+        return spec.jobKey() == null
+                ? addPlain(connection, identifier, json, spec)
+                : addKeyed(connection, identifier, json, spec);
     }
 
     // What add_job does for the usual job, whose task exists, without the cost of calling a function.

@@ -48,6 +48,7 @@ final class JobWaits {
             Attempts attempts,
             @Nullable Instant runAt,
             boolean due,
+            boolean waits,
             boolean flagged,
             boolean limited,
             @Nullable Lock lock,
@@ -67,7 +68,8 @@ final class JobWaits {
 
     private static final String ROW = """
             select j.id, coalesce(t.identifier, pg_catalog.concat('task ', j.task_id)), j.attempts, j.max_attempts,
-              case when pg_catalog.isfinite(j.run_at) then j.run_at end, j.run_at <= pg_catalog.now(), j.flags is not null,
+              case when pg_catalog.isfinite(j.run_at) then j.run_at end, j.run_at <= pg_catalog.now(),
+              j.run_at = {schema}.pgworker_forever(), j.flags is not null,
               {parked}, case when j.locked_at is not null and not {parked} then coalesce(j.locked_by, '') end,
               case when j.locked_at = 'infinity' then 0 when j.locked_at = '-infinity' then {ever}
                 else extract(epoch from pg_catalog.now() - j.locked_at)::bigint end,
@@ -83,7 +85,7 @@ final class JobWaits {
             .replace("{ever}", String.valueOf(EVER.toSeconds()));
 
     private static Row row(ResultSet row, int number) throws SQLException {
-        String queue = row.getString(12);
+        String queue = row.getString(13);
         return new Row(
                 row.getLong(1),
                 row.getString(2),
@@ -92,8 +94,9 @@ final class JobWaits {
                 row.getBoolean(6),
                 row.getBoolean(7),
                 row.getBoolean(8),
-                Lock.of(row, 9, 10),
-                queue == null ? null : new Queue(row.getInt(11), queue, Lock.of(row, 13, 14)));
+                row.getBoolean(9),
+                Lock.of(row, 10, 11),
+                queue == null ? null : new Queue(row.getInt(12), queue, Lock.of(row, 14, 15)));
     }
 
     Optional<JobWait> of(long id) {
@@ -119,15 +122,22 @@ final class JobWaits {
                     "Has failed permanently after " + count(job.attempts.made, "attempt")
                             + ". It runs again if it is made to run now or its attempts are set.");
         }
+        Optional<JobWait> predecessors = job.waits ? FlowWaits.of(client, schema, job.id) : Optional.empty();
+        if (predecessors.isPresent()) {
+            return predecessors.get();
+        }
         if (!job.due) {
-            return job.attempts.made == 0
-                    ? new JobWait(Reason.TIME, job.runAt, null, "Its time has not come" + until(job) + ".")
-                    : new JobWait(
-                            Reason.RETRY,
-                            job.runAt,
-                            null,
-                            "Attempt " + job.attempts.made + " of " + job.attempts.most
-                                    + " has failed; the time of the next one has not come" + until(job) + ".");
+            Optional<JobWait> step = JobStepList.wait(client, schema, job.id);
+            return step.isPresent()
+                    ? step.get()
+                    : job.attempts.made == 0
+                            ? new JobWait(Reason.TIME, job.runAt, null, "Its time has not come" + until(job) + ".")
+                            : new JobWait(
+                                    Reason.RETRY,
+                                    job.runAt,
+                                    null,
+                                    "Attempt " + job.attempts.made + " of " + job.attempts.most
+                                            + " has failed; the time of the next one has not come" + until(job) + ".");
         }
         return due(client, job);
     }

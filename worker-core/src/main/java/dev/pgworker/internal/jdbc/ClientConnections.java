@@ -9,6 +9,7 @@ import org.postgresql.util.PSQLException;
 import org.springframework.dao.DataAccessException;
 import org.springframework.jdbc.UncategorizedSQLException;
 import org.springframework.jdbc.core.simple.JdbcClient;
+import org.springframework.jdbc.datasource.ConnectionHolder;
 import org.springframework.jdbc.datasource.DataSourceUtils;
 import org.springframework.jdbc.datasource.TransactionAwareDataSourceProxy;
 import org.springframework.jdbc.support.SQLExceptionTranslator;
@@ -45,8 +46,7 @@ public final class ClientConnections {
     public <T> T call(String task, boolean manyStatements, Work<T> work) {
         Connection connection = DataSourceUtils.getConnection(dataSource);
         try {
-            boolean joins = DataSourceUtils.isConnectionTransactional(connection, dataSource) && !isCompleted();
-            return joins || (connection.getAutoCommit() && !manyStatements)
+            return joins(connection) || (connection.getAutoCommit() && !manyStatements)
                     ? work.on(connection)
                     : Connections.inTransaction(connection, () -> work.on(connection));
         } catch (SQLException e) {
@@ -54,6 +54,11 @@ public final class ClientConnections {
         } finally {
             DataSourceUtils.releaseConnection(connection, dataSource);
         }
+    }
+
+    /** Returns whether this connection, with which {@link #call} works, is that of a Spring transaction of the caller's. */
+    public boolean joins(Connection connection) {
+        return DataSourceUtils.isConnectionTransactional(connection, dataSource) && !isCompleted();
     }
 
     /** Callbacks after completion, as of event listeners, still see the transaction, but nobody commits it again. */
@@ -68,6 +73,33 @@ public final class ClientConnections {
                 task,
                 manyStatements,
                 connection -> BoundClient.with(connection, dataSource, (unused, sql, e) -> translate(task, e), work));
+    }
+
+    /**
+     * As {@link #query}, in one transaction with everything that the work has others do on this data source, as if the caller had begun it.
+     *
+     * @throws IllegalStateException if called back after the end of a transaction, whose connection others would not share
+     */
+    public <T> T together(String task, Function<JdbcClient, T> work) {
+        if (isCompleted()) {
+            throw new IllegalStateException(
+                    "To " + task + " after the end of a transaction, begin another one (Propagation.REQUIRES_NEW)");
+        }
+        return call(task, false, connection -> {
+            boolean binds = !TransactionSynchronizationManager.hasResource(dataSource);
+            if (binds) {
+                TransactionSynchronizationManager.bindResource(dataSource, new ConnectionHolder(connection));
+            }
+            try {
+                SqlWork<T> bound =
+                        () -> BoundClient.with(connection, dataSource, (unused, sql, e) -> translate(task, e), work);
+                return connection.getAutoCommit() ? Connections.inTransaction(connection, bound) : bound.run();
+            } finally {
+                if (binds) {
+                    TransactionSynchronizationManager.unbindResource(dataSource);
+                }
+            }
+        });
     }
 
     /** Works in transactions of its own, whatever becomes of the caller's. */

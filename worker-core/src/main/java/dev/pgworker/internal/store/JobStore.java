@@ -21,6 +21,7 @@ public final class JobStore {
     private final OutcomeStore outcomes;
     private final HoldingStore holdings;
     private final DirectStore direct;
+    private final StepStore steps;
 
     /** Creates the store of the worker with this id. */
     public JobStore(DataSource dataSource, WorkerSchema schema, String workerId) {
@@ -46,6 +47,7 @@ public final class JobStore {
         outcomes = new OutcomeStore(sql);
         holdings = new HoldingStore(sql);
         direct = new DirectStore(sql, privateDataSource);
+        steps = new StepStore(sql);
     }
 
     /** Returns what claims jobs. */
@@ -66,5 +68,10 @@ public final class JobStore {
     /** Returns what locks, and deletes, jobs in transactions of their own. */
     public DirectStore direct() {
         return direct;
+    }
+
+    /** Returns what reads and writes the records of steps. */
+    public StepStore steps() {
+        return steps;
     }
 }

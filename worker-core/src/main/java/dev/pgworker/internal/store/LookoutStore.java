@@ -22,7 +22,8 @@ public record LookoutStore(WorkerSchema schema) {
         PAUSES("pauses"),
         LIMITS("limits"),
         SCHEDULES("schedules"),
-        CANCELLATIONS("cancellations");
+        CANCELLATIONS("cancellations"),
+        CONTINUATIONS("continuations");
 
         private final String column;
 
@@ -32,7 +33,7 @@ public record LookoutStore(WorkerSchema schema) {
     }
 
     private static final String LOOK_OUT = """
-            select l.pauses, l.limits, l.schedules, l.cancellations from {schema}.pgworker_look_out() l
+            select l.pauses, l.limits, l.schedules, l.cancellations, l.continuations from {schema}.pgworker_look_out() l
             """;
 
     /**

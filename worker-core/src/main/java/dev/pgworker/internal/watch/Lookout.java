@@ -18,7 +18,7 @@ import dev.pgworker.internal.store.LookoutStore;
 import dev.pgworker.internal.store.LookoutStore.Subject;
 
 /**
- * Looks for those who watch pauses, limits, schedules and cancellations whether there are any, so that they need not as long as there are none: with
+ * Looks for those who watch pauses, limits, schedules, cancellations and continuations whether there are any, so that they need not as long as there are none: with
  * the statement that shows that the listening connection works. So what a lost notification would have said is found out all the same.
  *
  * <p>Asked by the thread that listens, on whose connection it looks; the rest may be called from any thread.
@@ -76,7 +76,9 @@ public final class Lookout implements NotificationListener.Check {
             if (!DatabaseFailure.isAnswer(e)) {
                 throw e;
             }
-            log.debug("Pauses, limits, schedules and cancellations are looked for by those who watch them", e);
+            log.debug(
+                    "Pauses, limits, schedules, cancellations and continuations are looked for by those who watch them",
+                    e);
             if (DatabaseFailure.isAboutTheSchema(e)) {
                 usableAt = System.nanoTime() + UNUSABLE_NANOS;
             }

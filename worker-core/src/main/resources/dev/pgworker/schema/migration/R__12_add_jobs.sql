@@ -57,11 +57,13 @@ begin
             update "${schema}".pgworker_recoveries r set revision = "${schema}".pgworker_next_revision(r.revision)
               where r.job_id operator(pg_catalog.=) job.id and r.revision operator(pg_catalog.=) job.revision;
           end if;
+          perform pg_catalog.set_config('pgworker.same_work', 'on', true);
           update "${schema}"._private_jobs j set
               revision = "${schema}".pgworker_next_revision(j.revision),
               updated_at = pg_catalog.now()
             where j.id operator(pg_catalog.=) job.id
             returning * into job;
+          perform pg_catalog.set_config('pgworker.same_work', '', true);
           return job;
         end if;
         if job.is_available or "${schema}".pgworker_parked(job.locked_at) then

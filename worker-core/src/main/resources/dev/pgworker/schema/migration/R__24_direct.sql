@@ -60,7 +60,7 @@ begin
   if exists (
     select from pg_trigger t
     where t.tgrelid = to_regclass('"${schema}"._private_jobs') and t.tgtype & 8 <> 0 and t.tgenabled <> 'D'
-      and t.tgname <> 'pgworker_history_deleted')
+      and t.tgname not in ('pgworker_history_deleted', 'pgworker_ends_deleted'))
     or (select c.relhasrules from pg_class c where c.oid = to_regclass('"${schema}"._private_jobs'))
   then
     begin

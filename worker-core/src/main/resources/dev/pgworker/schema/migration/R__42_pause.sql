@@ -162,7 +162,7 @@ revoke execute on function "${schema}".pgworker_keep_pauses() from public;
 
 -- Workers ask every few seconds on the connection on which they listen, and hear nothing until the answer: a locked table is not waited for.
 create or replace function "${schema}".pgworker_look_out(
-  out pauses boolean, out limits boolean, out schedules boolean, out cancellations boolean)
+  out pauses boolean, out limits boolean, out schedules boolean, out cancellations boolean, out continuations boolean)
 language plpgsql stable
 set lock_timeout = '500ms' set jit = off
 set search_path = pg_catalog, pg_temp as $$
@@ -171,8 +171,10 @@ begin
   limits := exists (select from "${schema}".pgworker_limits);
   schedules := exists (select from "${schema}".pgworker_schedules);
   cancellations := exists (select from "${schema}".pgworker_cancellations);
+  continuations := exists (select from "${schema}".pgworker_signals) or exists (select from "${schema}".pgworker_steps)
+    or exists (select from "${schema}".pgworker_flow_waits);
 end
 $$;
 comment on function "${schema}".pgworker_look_out() is
-  'Whether anything is paused, limited, scheduled or cancelled, or was and is not settled. Raises 55P03 if one of the tables is locked.';
+  'Whether anything is paused, limited, scheduled, cancelled or to be continued, or was and is not settled. Raises 55P03 if one of the tables is locked.';
 revoke execute on function "${schema}".pgworker_look_out() from public;

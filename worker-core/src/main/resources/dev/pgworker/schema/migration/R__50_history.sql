@@ -363,9 +363,10 @@ begin
       select o.ended_at from "${schema}".pgworker_history o order by o.ended_at
       offset greatest(0, pg_stat_get_live_tuples('"${schema}".pgworker_history'::regclass) - kept.keep_most) limit 1))
     order by h.ended_at limit 200000));
+  perform "${schema}".pgworker_tend_ends();
 exception when lock_not_available or deadlock_detected then
   null;
 end
 $$;
-comment on function "${schema}".pgworker_tend_history() is 'Deletes entries of the history that are too old, or of which there are too many. Call it every 20 seconds.';
+comment on function "${schema}".pgworker_tend_history() is 'Deletes entries of the history that are too old, or of which there are too many, and has pgworker_tend_ends do the like. Call it every 20 seconds.';
 revoke execute on function "${schema}".pgworker_tend_history() from public;

@@ -50,10 +50,11 @@ begin
     case when to_regclass('"${schema}"._private_tasks') is not null and not exists (
         select from pg_trigger g where g.tgrelid = to_regclass('"${schema}"._private_tasks') and g.tgname = 'pgworker_keep_task')
       then 'lock table "${schema}"._private_tasks in share row exclusive mode' end,
-    case when to_regclass('"${schema}"._private_jobs') is not null and 4 > (
+    case when to_regclass('"${schema}"._private_jobs') is not null and 7 > (
         select count(*) from pg_trigger g
         where g.tgrelid = to_regclass('"${schema}"._private_jobs') and g.tgname in (
-          'pgworker_history_deleted', 'pgworker_history_updated', 'zz_pgworker_park_added', 'zz_pgworker_park_changed'))
+          'pgworker_history_deleted', 'pgworker_history_updated', 'pgworker_same_work', 'pgworker_ends_deleted', 'pgworker_ends_updated',
+          'zz_pgworker_park_added', 'zz_pgworker_park_changed'))
       then 'lock table "${schema}"._private_jobs in share row exclusive mode' end]
   loop
     continue when needed is null;
@@ -518,6 +519,101 @@ insert into "${schema}".pgworker_limit_salt (salt)
   where not exists (select from "${schema}".pgworker_limit_salt);
 comment on table "${schema}".pgworker_limit_salt is 'What makes the names of lanes tell nothing of the values they stand for.';
 
+-- Ends that somebody waits for, see R__70_ends.sql. The row of a job is written by the transaction that asks for its end, which is usually the one
+-- that adds it. Other jobs have none. It outlives its job by keep_for, and is kept for as long as jobs wait that are to start after it.
+create table if not exists "${schema}".pgworker_ends (
+  job_id bigint constraint pgworker_ends_pkey primary key,
+  task_identifier text not null,
+  keep_for interval not null default '1 hour' constraint pgworker_ends_keep_check check (keep_for between interval '1 second' and interval '3650 days'),
+  awaited boolean not null default true,
+  flow boolean not null default false,
+  news boolean not null default false,
+  outcome text constraint pgworker_ends_outcome_check check (outcome in ('succeeded', 'failed', 'removed', 'cancelled', 'unknown')),
+  result json,
+  error text,
+  ended_at timestamptz,
+  expires_at timestamptz,
+  marked_by bigint,
+  constraint pgworker_ends_ended_check check ((outcome is null) = (ended_at is null) and (outcome is null) = (expires_at is null))
+) with (fillfactor = 70, vacuum_truncate = false, toast.vacuum_truncate = false, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_scale_factor = 0.05);
+create sequence if not exists "${schema}".pgworker_ends_used;
+comment on sequence "${schema}".pgworker_ends_used is 'Has a value once somebody has asked for the end of a job.';
+create index if not exists pgworker_ends_open on "${schema}".pgworker_ends (job_id) where outcome is null;
+create index if not exists pgworker_ends_expires on "${schema}".pgworker_ends (expires_at) where outcome is not null and not flow;
+create index if not exists pgworker_ends_news on "${schema}".pgworker_ends (job_id) where news;
+comment on table "${schema}".pgworker_ends is
+  'Jobs whose end somebody wants to know, and how they have ended: succeeded, failed (for good, and nobody has retried it), removed, cancelled, or '
+  'unknown (it is gone, and its end could not be written). awaited: a program waits for the result. flow: jobs are to start after it; news: '
+  'and have not been told of this end. marked_by: the last transaction that has asked and had not added the job.';
+
+-- Steps of jobs, and the signals that they wait for, see R__71_steps.sql. A row is written when a step has ended, or when a job begins to wait. Rows
+-- outlive their jobs for a moment, or as long as the history has an entry of the job. Fresh is what has not been compared with its counterpart.
+create table if not exists "${schema}".pgworker_steps (
+  job_id bigint not null,
+  revision int not null,
+  name text collate "C" not null constraint pgworker_steps_name_check check (length(name) between 1 and 140),
+  kind text not null constraint pgworker_steps_kind_check check (kind in ('run', 'transaction', 'wait', 'sleep')),
+  signal text collate "C",
+  claim timestamptz not null,
+  attempt smallint not null,
+  started_at timestamptz not null,
+  ended_at timestamptz,
+  due_at timestamptz,
+  timed_out boolean not null default false,
+  fresh boolean not null default false,
+  result_type text,
+  result json,
+  constraint pgworker_steps_pkey primary key (job_id, revision, name)
+) with (autovacuum_vacuum_threshold = 500, autovacuum_vacuum_scale_factor = 0.05);
+create index if not exists pgworker_steps_waiting on "${schema}".pgworker_steps (signal, started_at, job_id, name)
+  where ended_at is null and signal is not null;
+create index if not exists pgworker_steps_fresh on "${schema}".pgworker_steps (started_at) where fresh;
+comment on table "${schema}".pgworker_steps is
+  'Steps that have ended of jobs that take several, with their results as JSON, and those at which jobs wait for a signal or a time. They belong to '
+  'the job as long as it has the given revision.';
+create table if not exists "${schema}".pgworker_signals (
+  id bigint generated always as identity constraint pgworker_signals_pkey primary key,
+  name text collate "C" not null constraint pgworker_signals_name_check check (length(name) between 1 and 128),
+  payload json,
+  sent_at timestamptz not null default clock_timestamp(),
+  expires_at timestamptz not null,
+  fresh boolean not null default true
+) with (autovacuum_vacuum_threshold = 500, autovacuum_vacuum_scale_factor = 0.05);
+create index if not exists pgworker_signals_name on "${schema}".pgworker_signals (name, id);
+create index if not exists pgworker_signals_fresh on "${schema}".pgworker_signals (name) where fresh;
+create index if not exists pgworker_signals_expires on "${schema}".pgworker_signals (expires_at);
+comment on table "${schema}".pgworker_signals is 'Signals that no job has received yet, until they expire.';
+
+-- Jobs that wait for jobs, see R__72_flows.sql. Those who end jobs write nothing here.
+create table if not exists "${schema}".pgworker_flow_edges (
+  successor bigint,
+  predecessor bigint,
+  outcome text,
+  constraint pgworker_flow_edges_pkey primary key (successor, predecessor)
+) with (autovacuum_vacuum_scale_factor = 0.05);
+create index if not exists pgworker_flow_edges_predecessor on "${schema}".pgworker_flow_edges (predecessor);
+create index if not exists pgworker_flow_edges_open on "${schema}".pgworker_flow_edges (successor, outcome) where outcome is distinct from 'succeeded';
+comment on table "${schema}".pgworker_flow_edges is
+  'Which job waits, or has waited, for which, and how that one has ended, as far as the waiting one has been told.';
+create table if not exists "${schema}".pgworker_flow_waits (
+  job_id bigint constraint pgworker_flow_waits_pkey primary key,
+  on_failure text not null constraint pgworker_flow_waits_choice_check check (on_failure in ('wait', 'fail', 'run', 'instead', 'now')),
+  stand_in_of bigint,
+  run_at timestamptz not null,
+  look boolean not null default false,
+  tries int not null default 0,
+  retry_at timestamptz not null default '-infinity',
+  released_at timestamptz
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05);
+create index if not exists pgworker_flow_waits_look on "${schema}".pgworker_flow_waits (retry_at, job_id) where look;
+create index if not exists pgworker_flow_waits_stand_in on "${schema}".pgworker_flow_waits (stand_in_of) where stand_in_of is not null;
+comment on table "${schema}".pgworker_flow_waits is
+  'Jobs that wait, or have waited, for others: what becomes of each if one of them does not succeed, for which job it stands in, and when it is to run after '
+  'that; whether it has to be looked at, not before when, and how often that was in vain; and since when it waits no more.';
+create table if not exists "${schema}".pgworker_flow_turn ();
+create index if not exists pgworker_ends_flow on "${schema}".pgworker_ends (expires_at) where flow and outcome is not null;
+comment on table "${schema}".pgworker_flow_turn is 'Always empty. Locked by who releases jobs that have waited for others.';
+
 -- The statistics may be lost, and nobody have analysed the table since. Nobody waits for one who has locked it.
 create or replace view "${schema}".pgworker_history_sizes as
   select case
@@ -551,10 +647,10 @@ begin
       '"${schema}".pgworker_cancellations, "${schema}".pgworker_running, "${schema}".pgworker_task_minutes, "${schema}".pgworker_samples, '
       '"${schema}".pgworker_schedules, "${schema}".pgworker_cleanup, "${schema}".pgworker_pauses, "${schema}".pgworker_turn, '
       '"${schema}".pgworker_limit_turn, "${schema}".pgworker_limit_arrivals, "${schema}".pgworker_limit_lanes, '
-      '"${schema}".pgworker_limit_buckets to %s', grantee);
+      '"${schema}".pgworker_limit_buckets, "${schema}".pgworker_steps, "${schema}".pgworker_signals to %s', grantee);
     execute format('grant select on "${schema}".pgworker_history, "${schema}".pgworker_history_settings, "${schema}".pgworker_history_sizes, '
       '"${schema}".pgworker_history_losses, '
-      '"${schema}".pgworker_limits, "${schema}".pgworker_limited_tasks to %s', grantee);
+      '"${schema}".pgworker_limits, "${schema}".pgworker_limited_tasks, "${schema}".pgworker_flow_waits to %s', grantee);
   end loop;
 end
 $grants$;

@@ -40,7 +40,8 @@ class LookoutTest {
                         Subject.PAUSES, () -> told.add(Subject.PAUSES),
                         Subject.LIMITS, () -> told.add(Subject.LIMITS),
                         Subject.SCHEDULES, () -> told.add(Subject.SCHEDULES),
-                        Subject.CANCELLATIONS, () -> told.add(Subject.CANCELLATIONS)));
+                        Subject.CANCELLATIONS, () -> told.add(Subject.CANCELLATIONS),
+                        Subject.CONTINUATIONS, () -> told.add(Subject.CONTINUATIONS)));
     }
 
     @AfterEach
@@ -86,6 +87,10 @@ class LookoutTest {
         assertTold(
                 Subject.CANCELLATIONS,
                 "insert into {schema}.pgworker_cancellations values (1, now(), null, 'other', 'cancelled', now())");
+
+        assertTold(
+                Subject.CONTINUATIONS,
+                "insert into {schema}.pgworker_signals (name, expires_at) values ('a', 'infinity')");
 
         db.sql("delete from {schema}.pgworker_pauses").update();
         look();

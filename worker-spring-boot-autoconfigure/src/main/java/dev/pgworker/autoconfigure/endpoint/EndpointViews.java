@@ -25,6 +25,7 @@ import dev.pgworker.job.JobState;
 import dev.pgworker.job.NamedQueue;
 import dev.pgworker.job.RunningJob;
 import dev.pgworker.job.TaskSummary;
+import dev.pgworker.step.JobStep;
 
 /** What the endpoint shows. */
 final class EndpointViews {
@@ -110,6 +111,8 @@ final class EndpointViews {
                             Map<String, Object> view = view(job, JobState.of(job, admin.now()));
                             admin.waitOf(number).ifPresent(wait -> view.put("wait", wait));
                             put(view, "cancellation", cancellation(id));
+                            List<JobStep> steps = admin.steps(number, showPayloads);
+                            put(view, "steps", steps.isEmpty() ? null : steps);
                             return view;
                         })
                         .orElse(null);

@@ -179,6 +179,7 @@ final class WorkerEndpoint {
             case "limit-put" ->
                 limits(instance, security).put(name, limit(tasks, maxRunning, maxStarts, period, burst, per, weights));
             case "limit-delete" -> limits(instance, security).delete(name);
+            case "signal" -> new EndpointSignals(instance(instance).jobSignals()).send(name, payload);
             default -> null;
         });
     }

@@ -7,8 +7,10 @@ import java.util.function.Supplier;
 import java.util.stream.Stream;
 
 import org.jspecify.annotations.Nullable;
+import org.springframework.core.ParameterizedTypeReference;
 
 import dev.pgworker.job.Job;
+import dev.pgworker.job.JobHandle;
 import dev.pgworker.job.JobRequest;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.JobSpec;
@@ -58,5 +60,17 @@ final class CountingJobScheduler implements JobScheduler {
         }));
         counts.forEach(metrics.get()::enqueued);
         return added;
+    }
+
+    @Override
+    public <R> JobHandle<R> addJobForResult(JobRequest request, ParameterizedTypeReference<R> resultType) {
+        JobHandle<R> handle = scheduler.addJobForResult(request, resultType);
+        metrics.get().enqueued(request.identifier(), 1);
+        return handle;
+    }
+
+    @Override
+    public <R> JobHandle<R> resultOf(long jobId, ParameterizedTypeReference<R> resultType) {
+        return scheduler.resultOf(jobId, resultType);
     }
 }

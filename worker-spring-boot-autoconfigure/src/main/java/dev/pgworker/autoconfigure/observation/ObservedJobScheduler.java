@@ -8,8 +8,10 @@ import java.util.stream.Stream;
 import io.micrometer.observation.Observation;
 import io.micrometer.observation.ObservationRegistry;
 import org.jspecify.annotations.Nullable;
+import org.springframework.core.ParameterizedTypeReference;
 
 import dev.pgworker.job.Job;
+import dev.pgworker.job.JobHandle;
 import dev.pgworker.job.JobRequest;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.JobSpec;
@@ -59,6 +61,19 @@ final class ObservedJobScheduler implements JobScheduler {
     @Override
     public long addJobs(Stream<JobRequest> requests) {
         return observe(null, () -> scheduler.addJobs(requests));
+    }
+
+    @Override
+    public <R> JobHandle<R> addJobForResult(JobRequest request, ParameterizedTypeReference<R> resultType) {
+        if (request == null) {
+            return scheduler.addJobForResult(request, resultType); // which says what is wrong
+        }
+        return observe(request.identifier(), () -> scheduler.addJobForResult(request, resultType));
+    }
+
+    @Override
+    public <R> JobHandle<R> resultOf(long jobId, ParameterizedTypeReference<R> resultType) {
+        return scheduler.resultOf(jobId, resultType);
     }
 
     private <T> T observe(@Nullable String task, Supplier<T> call) {

@@ -7,6 +7,7 @@ import io.micrometer.observation.ObservationRegistry;
 import org.jspecify.annotations.Nullable;
 
 import dev.pgworker.job.Job;
+import dev.pgworker.step.JobSuspended;
 import dev.pgworker.task.BatchResult;
 import dev.pgworker.task.JobContext;
 import dev.pgworker.task.JobControlException;
@@ -50,14 +51,19 @@ final class ObservedRuns implements JobInterceptor {
             }
             return result;
         } catch (Throwable e) {
-            if (!(e instanceof JobControlException control
-                    && control.decision() == JobControlException.Decision.SNOOZE)) {
+            if (!isNoFailure(e)) {
                 observation.error(e);
             }
             throw e;
         } finally {
             observation.stop();
         }
+    }
+
+    private static boolean isNoFailure(Throwable e) {
+        return e instanceof JobSuspended
+                || (e instanceof JobControlException control
+                        && control.decision() == JobControlException.Decision.SNOOZE);
     }
 
     private Observation observation(Job job, PayloadTrace trace) {

@@ -561,6 +561,45 @@ class WorkerEndpointTest {
     }
 
     @Test
+    void sendsSignalsAndShowsSteps() throws Exception {
+        for (boolean shown : List.of(false, true)) {
+            try (Client client = new Client("worker.enabled=false", "worker.endpoint.show-payloads=" + shown)) {
+                assertThat(client.json(client.post("/worker/signal", "{'name': 'go', 'payload': '17'}"))
+                                .path("sent")
+                                .asString())
+                        .isEqualTo("go");
+                assertThat(client.post("/worker/signal", "{'payload': '1'}").body())
+                        .contains("name is required");
+                assertThat(client.post("/worker/signal", "{'name': 'go', 'payload': '{'}")
+                                .body())
+                        .contains("payload must be JSON");
+                assertThat(client.post("/worker/signal", "{'name': 'a#b'}").statusCode())
+                        .isEqualTo(400);
+                assertThat(db.sql("select payload from {schema}.pgworker_signals where name = 'go'")
+                                .query(String.class)
+                                .list())
+                        .contains("17");
+
+                long id = client.context
+                        .getBean(JobScheduler.class)
+                        .addJob("order", null)
+                        .id();
+                db.sql(
+                                "insert into {schema}.pgworker_steps"
+                                        + " (job_id, revision, name, kind, claim, attempt, started_at, ended_at, result_type, result)"
+                                        + " values (?, 0, 'charge', 'run', now(), 1, now(), now(), 'Charge', '{\"card\": 4711}')")
+                        .param(id)
+                        .update();
+                JsonNode step = client.json(client.get("/worker/jobs/" + id))
+                        .path("steps")
+                        .get(0);
+                assertThat(step.path("name").asString()).isEqualTo("charge");
+                assertThat(step.toString().contains("4711")).isEqualTo(shown);
+            }
+        }
+    }
+
+    @Test
     void showsTriggersPausesAndDeletesSchedules() throws Exception {
         try (Client client = new Client("worker.enabled=false")) {
             Recurrence daily = Recurrence.cron("0 30 4 * * *", ZoneId.of("Europe/Berlin"));

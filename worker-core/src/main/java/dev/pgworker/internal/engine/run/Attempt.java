@@ -8,19 +8,23 @@ import java.util.function.Predicate;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import org.jspecify.annotations.Nullable;
 
+import dev.pgworker.flow.PredecessorResults;
 import dev.pgworker.internal.engine.queue.RunnerSlots;
 import dev.pgworker.internal.store.Claim;
+import dev.pgworker.internal.store.EndStore;
 import dev.pgworker.internal.store.RunRecord;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobScheduler;
+import dev.pgworker.step.JobSteps;
 import dev.pgworker.task.JobContext;
+import dev.pgworker.task.PayloadException;
 import dev.pgworker.task.ScheduledRun;
 
 /**
  * One run of a handler. Ends exactly once, either by the handler or by a worker that waits for it no longer, and never
  * interrupts a thread that has gone on to another job.
  */
-final class Attempt implements JobContext {
+final class Attempt implements JobContext, AttemptSteps.Owner {
 
     private final Job job;
 
@@ -28,11 +32,15 @@ final class Attempt implements JobContext {
     private volatile Job shown;
 
     private final String workerId;
-    private final JobScheduler jobScheduler;
+    private final HandlerServices services;
     private final Predicate<Job> owned;
     private final RunnerSlots.@Nullable Runner runner;
     private final boolean direct;
-    private final RunResults results;
+
+    /** Made when the handler asks for them first. */
+    private volatile @Nullable AttemptSteps steps;
+
+    private volatile @Nullable PredecessorResults predecessors;
 
     /** The thread that runs the handler; null once the attempt has ended. */
     @GuardedBy("this") private @Nullable Thread thread = Thread.currentThread();
@@ -60,20 +68,19 @@ final class Attempt implements JobContext {
     /**
      * Begins an attempt on the calling thread.
      *
+     * @param services what the handler gets from its context
      * @param owned whether the job is still this worker's
      * @param direct whether the job is of a direct task
      * @param runner whose thread this is; null if it is that of a direct batch
-     * @param results encodes what the handler returns
      */
     Attempt(
             Job job,
             String workerId,
-            JobScheduler jobScheduler,
+            HandlerServices services,
             Predicate<Job> owned,
             boolean direct,
-            RunnerSlots.@Nullable Runner runner,
-            RunResults results) {
-        this.results = results;
+            RunnerSlots.@Nullable Runner runner) {
+        this.services = services;
         this.owned = owned;
         this.direct = direct;
         this.runner = runner;
@@ -81,7 +88,6 @@ final class Attempt implements JobContext {
         this.job = job;
         this.shown = job;
         this.workerId = workerId;
-        this.jobScheduler = jobScheduler;
     }
 
     @Override
@@ -125,19 +131,61 @@ final class Attempt implements JobContext {
 
     /** Returns what the history is told of the run so far; null if nobody wants to know. Called on its thread. */
     @Nullable RunRecord ran() {
-        return results.areKept()
+        return services.results().areKept() || isAwaited()
                 ? new RunRecord(nanos() / 1_000, result, trace == null ? null : trace.storable())
                 : null;
     }
 
     /** Returns true if the trace of a run that succeeds is of use to anybody. */
     boolean isRecorded() {
-        return results.areKept();
+        return services.results().areKept();
     }
 
     @Override
     public void result(@Nullable Object value) {
-        result = results.encode(job.taskIdentifier(), value);
+        try {
+            result = services.results().encode(job.taskIdentifier(), value, isAwaited());
+        } catch (RuntimeException | Error e) {
+            String told = e instanceof PayloadException ? e.getMessage() : null;
+            result =
+                    isAwaited() ? RunResults.missing(told == null ? e.getClass().getName() : told) : null;
+            throw e;
+        }
+    }
+
+    /** Returns whether somebody has asked for the result. */
+    private boolean isAwaited() {
+        return job.flags().contains(EndStore.RESULT_FLAG);
+    }
+
+    @Override
+    public synchronized JobSteps steps() {
+        if (direct) {
+            throw new UnsupportedOperationException("Task \"" + job.taskIdentifier()
+                    + "\" is direct: its jobs run in one transaction, in which no step can be recorded. Remove direct");
+        }
+        AttemptSteps made = steps;
+        if (made == null) {
+            made = new AttemptSteps(services.steps(), job, this);
+            steps = made;
+        }
+        return made;
+    }
+
+    @Override
+    public synchronized PredecessorResults predecessors() {
+        PredecessorResults read = predecessors;
+        if (read == null) {
+            read = services.predecessors().apply(job);
+            predecessors = read;
+        }
+        return read;
+    }
+
+    /** Returns until when the job waits at most for what its handler has asked for; null if the attempt has not been suspended. */
+    @Nullable Instant suspendedUntil() {
+        AttemptSteps made = steps;
+        return made == null ? null : made.suspendedUntil();
     }
 
     /** Changes the payload that the handler sees. */
@@ -158,7 +206,7 @@ final class Attempt implements JobContext {
 
     @Override
     public JobScheduler jobScheduler() {
-        return jobScheduler;
+        return services.jobScheduler();
     }
 
     @Override
@@ -169,6 +217,11 @@ final class Attempt implements JobContext {
     @Override
     public boolean isCancelled() {
         return cancelled;
+    }
+
+    @Override
+    public void throwIfCancelled() {
+        JobContext.super.throwIfCancelled();
     }
 
     @Override
@@ -196,12 +249,13 @@ final class Attempt implements JobContext {
         return progress;
     }
 
-    synchronized boolean isEnded() {
+    @Override
+    public synchronized boolean isEnded() {
         return thread == null;
     }
 
-    /** Returns true if the calling thread runs the handler. */
-    synchronized boolean isOnItsThread() {
+    @Override
+    public synchronized boolean isOnItsThread() {
         return Thread.currentThread().equals(thread);
     }
 

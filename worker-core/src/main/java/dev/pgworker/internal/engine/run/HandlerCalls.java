@@ -5,7 +5,6 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 import dev.pgworker.job.Job;
-import dev.pgworker.job.JobScheduler;
 import dev.pgworker.task.CancelSettings;
 import dev.pgworker.task.JobInterceptor;
 import dev.pgworker.task.PayloadCodec;
@@ -18,8 +17,7 @@ import dev.pgworker.task.TaskRegistry;
  *
  * @param interceptors stand around every run, the first one outermost
  * @param transactions runs transactional handlers; null if there are none
- * @param jobScheduler what handlers get from their context
- * @param results encodes what they return, by the codec that decodes payloads
+ * @param services what they get from their context, with the codec that decodes payloads
  * @param cancelling how they are ended when their jobs are cancelled
  * @param payloads reads what claims have left out
  */
@@ -27,13 +25,12 @@ public record HandlerCalls(
         TaskRegistry tasks,
         List<JobInterceptor> interceptors,
         @Nullable HandlerTransactions transactions,
-        JobScheduler jobScheduler,
-        RunResults results,
+        HandlerServices services,
         CancelSettings cancelling,
         Payloads payloads) {
 
     PayloadCodec codec() {
-        return results.codec();
+        return services.results().codec();
     }
 
     /** Returns how the jobs of a task are run. */

@@ -161,7 +161,7 @@ public final class JobExecutor {
     }
 
     private Attempt attempt(Job job, Predicate<Job> owned, boolean direct, @Nullable Runner runner) {
-        return new Attempt(job, context.workerId(), calls.jobScheduler(), owned, direct, runner, calls.results());
+        return new Attempt(job, context.workerId(), calls.services(), owned, direct, runner);
     }
 
     /** Returns null if the payload cannot be read now, and decides what becomes of the job. */

@@ -15,6 +15,7 @@ import dev.pgworker.internal.failure.ErrorText;
 import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.store.RetryTime;
 import dev.pgworker.job.Job;
+import dev.pgworker.step.JobSuspended;
 import dev.pgworker.task.BatchResult;
 import dev.pgworker.task.JobControlException;
 import dev.pgworker.task.JobInterceptor;
@@ -170,6 +171,10 @@ final class JobPipeline {
     /** Runs interceptors and handler; a timeout that these swallowed is a failure all the same. */
     private JobOutcome outcome(TaskRegistration task, Attempt attempt) throws Exception {
         BatchResult result = new Interception(0, task, attempt).proceed();
+        Instant waits = attempt.suspendedUntil();
+        if (waits != null) {
+            return suspended(attempt, waits, null);
+        }
         if (attempt.isTimedOut()) {
             throw new JobTimeoutException(Objects.requireNonNull(task.options().timeout()), null);
         }
@@ -220,6 +225,10 @@ final class JobPipeline {
         if (attempt.isCancelled()) {
             return new JobOutcome.Cancelled(e);
         }
+        Instant waits = attempt.suspendedUntil();
+        if (waits != null) {
+            return suspended(attempt, waits, e);
+        }
         if (attempt.isStopping()) {
             return new JobOutcome.Returned(true, rest);
         }
@@ -244,6 +253,18 @@ final class JobPipeline {
         }
         return failure(
                 job, options, error, isLast(job, options) || (error == e ? hopeless : !options.retries(error)), rest);
+    }
+
+    /** A job that waits does so whatever its handler has made of that. */
+    private static JobOutcome suspended(Attempt attempt, Instant until, @Nullable Throwable thrown) {
+        if (!(thrown instanceof JobSuspended)) {
+            log.warn(
+                    "The handler of {} has caught JobSuspended, and has continued although its job waits: the attempt ends as suspended"
+                            + " all the same. Have it pass",
+                    attempt,
+                    thrown);
+        }
+        return new JobOutcome.Snoozed(new RetryTime(null, until));
     }
 
     /** Returns the outcome of an attempt that failed with this exception, which its handler has not thrown. */

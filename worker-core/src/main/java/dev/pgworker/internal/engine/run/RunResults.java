@@ -7,11 +7,12 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 
 import dev.pgworker.internal.argument.AsciiJson;
+import dev.pgworker.internal.failure.ErrorText;
 import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.store.KeptHistory;
 import dev.pgworker.task.PayloadCodec;
 
-/** Encodes the results of runs, while a history is kept that has a use for them. Thread-safe. */
+/** Encodes the results of runs, as far as a history is kept or somebody waits for them. Thread-safe. */
 public final class RunResults {
 
     private static final Logger log = WorkerLog.of(RunResults.class);
@@ -19,6 +20,7 @@ public final class RunResults {
     private final KeptHistory history;
     private final PayloadCodec codec;
     private final int mostBytes;
+    private final int mostAwaitedBytes;
 
     /** The tasks of which a result was too long. */
     private final Set<String> told = ConcurrentHashMap.newKeySet();
@@ -26,9 +28,11 @@ public final class RunResults {
     /**
      * Creates an encoder.
      *
-     * @param mostBytes how long a result may be, as UTF-8
+     * @param mostBytes how long a result may be in the history, as UTF-8
+     * @param mostAwaitedBytes how long one may be that somebody waits for
      */
-    public RunResults(KeptHistory history, PayloadCodec codec, int mostBytes) {
+    public RunResults(KeptHistory history, PayloadCodec codec, int mostBytes, int mostAwaitedBytes) {
+        this.mostAwaitedBytes = mostAwaitedBytes;
         this.history = history;
         this.codec = codec;
         this.mostBytes = mostBytes;
@@ -44,15 +48,20 @@ public final class RunResults {
     }
 
     /**
-     * Returns a result as JSON text of ASCII characters; null if it is null or too long, or if none is kept.
+     * Returns a result as JSON text of ASCII characters; null if it is null or too long, or if none is kept. Of what somebody waits for,
+     * the text begins with + if it is too long for the history, and is the reason after a ! if it is too long for anybody.
      *
      * @throws dev.pgworker.task.PayloadException if it cannot be encoded
      */
-    @Nullable String encode(String task, @Nullable Object result) {
-        if (result == null || mostBytes == 0 || !areKept()) {
+    @Nullable String encode(String task, @Nullable Object result, boolean awaited) {
+        int most = areKept() ? mostBytes : 0;
+        if (result == null || (most == 0 && !awaited)) {
             return null;
         }
-        String json = codec.encodeResult(task, result, mostBytes);
+        if (awaited) {
+            return encodeAwaited(task, result, most);
+        }
+        String json = codec.encodeResult(task, result, most);
         if (json != null) {
             return AsciiJson.escape(json);
         }
@@ -64,5 +73,19 @@ public final class RunResults {
                     mostBytes);
         }
         return null;
+    }
+
+    /** Returns what stands for a result that is missing, for those who wait for it. */
+    static String missing(String reason) {
+        return "!" + ErrorText.ascii(reason);
+    }
+
+    private String encodeAwaited(String task, Object result, int mostOfHistory) {
+        String json = codec.encodeResult(task, result, mostAwaitedBytes);
+        if (json == null) {
+            return missing("it has more than " + mostAwaitedBytes + " bytes (worker.results.max-size)");
+        }
+        String ascii = AsciiJson.escape(json);
+        return ascii.length() > mostOfHistory ? "+" + ascii : ascii;
     }
 }

@@ -10,12 +10,14 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
 import dev.pgworker.event.WorkerEvent.JobReturned;
+import dev.pgworker.flow.PredecessorResults;
 import dev.pgworker.internal.engine.HeldBack;
 import dev.pgworker.internal.engine.WorkerContext;
 import dev.pgworker.internal.engine.claim.ClaimTracker;
 import dev.pgworker.internal.engine.queue.FreedQueues;
 import dev.pgworker.internal.engine.queue.LocalQueue;
 import dev.pgworker.internal.engine.run.HandlerCalls;
+import dev.pgworker.internal.engine.run.HandlerServices;
 import dev.pgworker.internal.engine.run.HandlerThreads;
 import dev.pgworker.internal.engine.run.JobExecutor;
 import dev.pgworker.internal.engine.run.OutcomeInbox;
@@ -23,6 +25,7 @@ import dev.pgworker.internal.engine.run.Ownership;
 import dev.pgworker.internal.engine.run.Payloads;
 import dev.pgworker.internal.engine.run.RunResults;
 import dev.pgworker.internal.engine.run.RunningAttempts;
+import dev.pgworker.internal.engine.run.StepRuns;
 import dev.pgworker.internal.event.WorkerEvents;
 import dev.pgworker.internal.failure.Outage;
 import dev.pgworker.internal.lifecycle.Lease;
@@ -33,6 +36,7 @@ import dev.pgworker.internal.store.Claimed;
 import dev.pgworker.internal.store.Floor;
 import dev.pgworker.internal.store.JobStore;
 import dev.pgworker.internal.store.KeptHistory;
+import dev.pgworker.internal.store.RenewedLocks;
 import dev.pgworker.internal.store.TaskIds;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.Task;
@@ -88,8 +92,17 @@ class OwnershipTest {
                         registry,
                         List.of(),
                         null,
-                        db.scheduler(),
-                        new RunResults(new KeptHistory(), db.codec(), 0),
+                        new HandlerServices(
+                                db.scheduler(),
+                                new RunResults(new KeptHistory(), db.codec(), 0, 1),
+                                new StepRuns(
+                                        store.steps(),
+                                        RenewedLocks.UNCHANGED,
+                                        db.codec(),
+                                        1_000,
+                                        db.dataSource(),
+                                        null),
+                                job -> PredecessorResults.NONE),
                         CancelSettings.DEFAULT,
                         new Payloads(store.claims(), localQueue)),
                 new HandlerThreads(localQueue, task -> new Thread(task).start()),

@@ -3,15 +3,21 @@ package dev.pgworker.internal.engine.run;
 import java.lang.reflect.Proxy;
 import java.time.Duration;
 import java.util.stream.LongStream;
+import javax.sql.DataSource;
 
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
+import org.springframework.jdbc.datasource.DriverManagerDataSource;
 import tools.jackson.databind.json.JsonMapper;
 
+import dev.pgworker.flow.PredecessorResults;
 import dev.pgworker.internal.engine.queue.RunnerSlots;
 import dev.pgworker.internal.engine.run.RunningAttempts.LongRun;
+import dev.pgworker.internal.store.JobStore;
 import dev.pgworker.internal.store.KeptHistory;
+import dev.pgworker.internal.store.RenewedLocks;
 import dev.pgworker.job.JobScheduler;
+import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.task.PayloadCodec;
 import dev.pgworker.testing.TestJob;
 
@@ -24,13 +30,27 @@ class RunningAttemptsTest {
             new Class<?>[] {JobScheduler.class},
             (self, method, arguments) -> null);
 
-    private static final RunResults RESULTS = new RunResults(new KeptHistory(), new PayloadCodec(new JsonMapper()), 0);
+    private static final PayloadCodec CODEC = new PayloadCodec(new JsonMapper());
+
+    private static final DataSource NO_DATA = new DriverManagerDataSource();
+
+    private static final HandlerServices SERVICES = new HandlerServices(
+            NOBODY,
+            new RunResults(new KeptHistory(), CODEC, 0, 1),
+            new StepRuns(
+                    new JobStore(NO_DATA, new WorkerSchema("none"), "w").steps(),
+                    RenewedLocks.UNCHANGED,
+                    CODEC,
+                    1_000,
+                    NO_DATA,
+                    null),
+            job -> PredecessorResults.NONE);
 
     private final RunningAttempts attempts = new RunningAttempts();
 
     private Attempt add(long id) {
         RunnerSlots.@Nullable Runner none = null;
-        Attempt attempt = new Attempt(TestJob.withId(id).build(), "w", NOBODY, job -> true, true, none, RESULTS);
+        Attempt attempt = new Attempt(TestJob.withId(id).build(), "w", SERVICES, job -> true, true, none);
         attempts.add(attempt);
         return attempt;
     }

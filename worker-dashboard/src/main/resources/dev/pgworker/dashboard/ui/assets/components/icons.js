@@ -16,6 +16,8 @@ const SHAPES = {
   maintenance: ["M9.7 5.2a3.3 3.3 0 0 1 4.3-3.1L11.7 4.4l.3 1.6 1.6.3 2.1-2.2", "M10 6.3L3.2 13.1a1.3 1.3 0 0 1-1.9-1.9L8.3 4.6"],
   ready: [circle],
   scheduled: [circle, "M8 4.6V8l2.3 1.5"],
+  waiting: [circle, "M5.2 8h.1M8 8h.1M10.8 8h.1"],
+  unknown: [circle, "M6.3 6.3a1.8 1.8 0 1 1 2.5 1.7c-.6.3-.8.6-.8 1.2M8 11.1v.2"],
   limited: ["M2.5 13.5V6M13.5 13.5V6M2.5 8h11M5 8v2M8 8v2M11 8v2"],
   limits: ["M2.5 13.5V6M13.5 13.5V6M2.5 8h11M5 8v2M8 8v2M11 8v2"],
   retrying: ["M13.6 8A5.6 5.6 0 1 1 11.6 3.7", "M13.4 1.8v3h-3"],

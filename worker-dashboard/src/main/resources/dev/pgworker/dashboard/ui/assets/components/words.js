@@ -43,12 +43,20 @@ function Distant({ iso }) {
   return html`<span class="distant" data-tip=${plain(iso, 100)}><${Foreign} text=${distant(iso)} /></span>`;
 }
 
+/* The time of a job that waits for others, see JobFlows. */
+function isAfterOthers(iso) {
+  return iso.startsWith("9999-01-01T00:00:00");
+}
+
 /** A time as distance from now, or by the clock where that was chosen; the tooltip has local time and UTC. */
 export function Time({ iso, focusable = false }) {
   const now = useNow();
   const byClock = useStore(absoluteTimes);
   if (!iso) {
     return html`<span class="muted">–</span>`;
+  }
+  if (isAfterOthers(iso)) {
+    return html`<span class="muted">after others</span>`;
   }
   const time = parse(iso);
   if (time === null) {
@@ -63,6 +71,9 @@ export function FullTime({ iso }) {
   const now = useNow();
   if (!iso) {
     return html`<span class="muted">–</span>`;
+  }
+  if (isAfterOthers(iso)) {
+    return html`<span class="muted">after other jobs</span>`;
   }
   const time = parse(iso);
   if (time === null) {

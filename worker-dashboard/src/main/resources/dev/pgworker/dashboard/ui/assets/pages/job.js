@@ -13,9 +13,11 @@ import { ACTIONS, useJobActions, whyNotRunning } from "../components/job-actions
 import { ActionButton, CopyButton, Menu } from "../components/button.js";
 import { ErrorView } from "../components/error-view.js";
 import { Facts } from "../components/facts.js";
+import { FlowPanel } from "../components/flow.js";
 import { HiddenJson, JsonView } from "../components/json-view.js";
 import { pauseItem, usePauses } from "../components/pauses.js";
 import { Empty, Loaded, Notice, Page, Panel, RefreshButton } from "../components/page.js";
+import { StepsPanel } from "../components/steps.js";
 import { Timeline } from "../components/timeline.js";
 import { Flags, Foreign, FullTime, OneLine, Progress, Since, State } from "../components/words.js";
 
@@ -42,7 +44,7 @@ export function JobPage({ id }) {
       ? html`<${Empty} icon="search" title=${`There is no job #${id}`}>
         <p>It has finished and is not in the history, or it never existed. Look at the <${Link}
           to=${["jobs"]}>jobs</${Link}> or the <${Link} to=${["history"]}>history</${Link}>.</p></${Empty}>`
-      : html`<${Loaded} resource=${loaded} lines=${10}>${(data) => html`<${Body} data=${data} />`}</${Loaded}>`}
+      : html`<${Loaded} resource=${loaded} lines=${10}>${(data) => html`<${Body} id=${id} data=${data} loaded=${loaded} />`}</${Loaded}>`}
   </${Page}>`;
 }
 
@@ -108,7 +110,7 @@ function isOpen(cancellation) {
   return cancellation?.state === "requested" || cancellation?.state === "marked";
 }
 
-function Body({ data }) {
+function Body({ id, data, loaded }) {
   const { job, history } = data;
   return html`<div class="columns job-columns">
     <div class="stack">
@@ -116,8 +118,10 @@ function Body({ data }) {
       </${Notice}>`}
       ${isOpen(data.cancellation) && html`<${Cancelling} cancellation=${data.cancellation} />`}
       ${job && html`<${Situation} data=${data} />`}
+      <${FlowPanel} id=${id} version=${loaded.loadedAt} />
       ${job?.error && html`<${Panel} title="Last error" id="error"
         note=${attemptOf(job, history)}><${ErrorView} error=${job.error} /></${Panel}>`}
+      <${StepsPanel} steps=${data.steps} reload=${loaded.reload} />
       <${PayloadPanel} of=${job ?? history[0]} cut=${(job ?? history[0]).payloadCut} />
       <${HistoryPanel} history=${history} error=${data.historyError} />
     </div>

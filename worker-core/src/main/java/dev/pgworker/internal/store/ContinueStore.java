@@ -1,0 +1,62 @@
+package dev.pgworker.internal.store;
+
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.time.Duration;
+import javax.sql.DataSource;
+
+import dev.pgworker.internal.jdbc.Connections;
+import dev.pgworker.schema.WorkerSchema;
+
+/**
+ * Has jobs go on for which something has come. Plain JDBC, for the reason that the package gives.
+ *
+ * @param schema where they are
+ */
+public record ContinueStore(DataSource dataSource, WorkerSchema schema) {
+
+    private static final Duration ANSWER_LIMIT = Duration.ofSeconds(10);
+
+    /**
+     * What is left.
+     *
+     * @param more whether there may be more to be done at once
+     * @param held whether somebody holds what could go on, so that it is worth trying again soon
+     */
+    public record Left(boolean more, boolean held) {}
+
+    private static final String CONTINUE = """
+            select c.more, c.held from {schema}.pgworker_continue() c
+            """;
+
+    /** Has jobs go on, some hundreds at most. Waits for no row that somebody holds. */
+    public Left goOn() throws SQLException {
+        return Connections.call(dataSource, schema.in(CONTINUE), ANSWER_LIMIT, (connection, statement) -> {
+            try (ResultSet row = statement.executeQuery()) {
+                row.next();
+                return new Left(row.getBoolean(1), row.getBoolean(2));
+            }
+        });
+    }
+
+    private static final String TEND = """
+            select {schema}.pgworker_tend_continuations(?)
+            """;
+
+    /**
+     * Deletes what nobody needs any more.
+     *
+     * @param after the job after which to go on
+     * @return where to go on the next time
+     */
+    public long tend(long after) throws SQLException {
+        return Connections.call(dataSource, schema.in(TEND), ANSWER_LIMIT, (connection, statement) -> {
+            statement.setLong(1, after);
+            try (ResultSet row = statement.executeQuery()) {
+                row.next();
+                long last = row.getLong(1);
+                return row.wasNull() ? Long.MIN_VALUE : last;
+            }
+        });
+    }
+}

@@ -1,0 +1,28 @@
+-- Continuation: what goes on because something has happened.
+
+-- Workers call it when they are notified of pgworker:continue, and every few seconds while there is anything.
+create or replace function "${schema}".pgworker_continue(out more boolean, out held boolean)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
+begin
+  select d.more or r.more, d.held or r.held into more, held
+    from "${schema}".pgworker_deliver_signals() d, "${schema}".pgworker_release_successors() r;
+end
+$$;
+comment on function "${schema}".pgworker_continue() is
+  'Has jobs go on for which something has come: whether there may be more to be done at once, and whether somebody holds something, so that it is worth '
+  'calling again soon. Waits for nobody.';
+revoke execute on function "${schema}".pgworker_continue() from public;
+
+create or replace function "${schema}".pgworker_tend_continuations(after bigint) returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $$
+begin
+  perform "${schema}".pgworker_tend_flows();
+  return "${schema}".pgworker_tend_steps(after);
+end
+$$;
+comment on function "${schema}".pgworker_tend_continuations(bigint) is
+  'Deletes what nobody needs any more of what jobs wait for and have done, of a part of the jobs after this id; returns where to go on, null for at the '
+  'beginning. Call it every 10 seconds.';
+revoke execute on function "${schema}".pgworker_tend_continuations(bigint) from public;
