@@ -1,5 +1,8 @@
 package dev.pgworker.step;
 
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.sql.Statement;
 import java.time.Duration;
 import java.util.HashSet;
 import java.util.Map;
@@ -104,6 +107,42 @@ class SignalRaceTest {
                         .query(Long.class)
                         .single())
                 .isZero();
+    }
+
+    @Test
+    void manySignalsOfOneNameWhoseJobIsHeldStandBeforeNoOthers() throws SQLException {
+        long held = db.scheduler().addJob(WORK, 1).id();
+        long other = db.scheduler().addJob(WORK, 2).id();
+        for (long job : new long[] {held, other}) {
+            db.sql("update {schema}._private_jobs set run_at = now() + interval '1 day' where id = ?")
+                    .param(job)
+                    .update();
+            db.sql("""
+                            insert into {schema}.pgworker_steps (job_id, revision, name, kind, signal, claim, attempt, started_at, due_at)
+                            select j.id, j.revision, 's' || j.id, 'wait', 's' || j.id, now(), 1, now(), now() + interval '1 day'
+                            from {schema}._private_jobs j where j.id = ?
+                            """).param(job).update();
+        }
+        try (Connection connection = db.dataSource().getConnection();
+                Statement statement = connection.createStatement()) {
+            connection.setAutoCommit(false);
+            statement.execute(db.schema().in("select from {schema}._private_jobs where id = " + held + " for update"));
+            db.sql("select count({schema}.pgworker_signal(?)) from generate_series(1, 600)")
+                    .param("s" + held)
+                    .query()
+                    .listOfRows();
+            db.sql("select {schema}.pgworker_signal(?)")
+                    .param("s" + other)
+                    .query()
+                    .listOfRows();
+            db.sql("select {schema}.pgworker_continue()").query().listOfRows();
+            assertThat(db.sql("select run_at <= now() from {schema}._private_jobs where id = ?")
+                            .param(other)
+                            .query(Boolean.class)
+                            .single())
+                    .isTrue();
+            connection.rollback();
+        }
     }
 
     /** Sends as many signals as there are jobs, each a moment before or after the time at which a job begins to wait. */

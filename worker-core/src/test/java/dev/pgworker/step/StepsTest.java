@@ -286,6 +286,19 @@ class StepsTest {
     }
 
     @Test
+    void aResultThatCannotBeWrittenFailsTheJobForGood() {
+        start((n, context) -> {
+            String unused = context.steps().run("export", String.class, step -> "\ud800" + effect("export"));
+        });
+
+        add(1);
+
+        assertThat(events.await(JobFailed.class, JobFailed::permanently).error())
+                .hasMessageContainingAll("step \"export\"", "cannot be recorded");
+        assertThat(count("export")).isEqualTo(1);
+    }
+
+    @Test
     void aLargeResultComesBackWhole() {
         String large = "ä".repeat(400_000);
         start((n, context) -> {

@@ -256,7 +256,9 @@ set search_path = pg_catalog, pg_temp as $$
 declare
   over bigint[];
 begin
-  if not exists (select from "${schema}".pgworker_flow_waits) then
+  if not exists (select from "${schema}".pgworker_flow_waits)
+    and not exists (select from "${schema}".pgworker_ends x where x.flow and x.outcome is not null)
+  then
     return;
   end if;
   update "${schema}".pgworker_flow_waits w set look = true, retry_at = '-infinity'

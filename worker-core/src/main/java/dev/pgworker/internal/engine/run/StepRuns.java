@@ -30,6 +30,7 @@ import dev.pgworker.job.Job;
 import dev.pgworker.step.JobSteps.Transaction;
 import dev.pgworker.task.JobControlException;
 import dev.pgworker.task.PayloadCodec;
+import dev.pgworker.task.PayloadException;
 
 /** Reads and writes the records of steps, fenced by the claims of their jobs. Thread-safe. */
 public final class StepRuns {
@@ -96,7 +97,13 @@ public final class StepRuns {
             return null;
         }
         String what = "The result of step \"" + name + "\" of " + job;
-        String json = codec.encodeResult(job.taskIdentifier(), result, mostBytes);
+        String json;
+        try {
+            json = codec.encodeResult(job.taskIdentifier(), result, mostBytes);
+        } catch (PayloadException e) {
+            throw JobControlException.failPermanently(
+                    what + " cannot be recorded, and the step would run again: " + e.getMessage(), e);
+        }
         if (json == null) {
             throw JobControlException.failPermanently(what + " has more than " + mostBytes
                     + " bytes, so that the step cannot be recorded. Have it return less, such as the place where it has put the rest, or raise"
