@@ -66,11 +66,11 @@ class LockedStepsTest {
                 events.await(JobCompleted.class, i + 1);
             }
             Awaitility.await()
-                    .untilAsserted(() -> assertThat(log.warnings()).anyMatch(line -> line.contains("do not go on")));
+                    .untilAsserted(() -> assertThat(log.warnings()).anyMatch(line -> line.contains("do not continue")));
             connection.commit();
             events.await(JobCompleted.class, 4);
             assertThat(log.warnings())
-                    .filteredOn(line -> line.contains("do not go on"))
+                    .filteredOn(line -> line.contains("do not continue"))
                     .hasSize(1);
         }
     }
