@@ -279,6 +279,7 @@ class HostileSearchPathTest {
             Map.entry("jsonb", "{\"w\": 1}"),
             Map.entry("interval", "1 hour"),
             Map.entry("tid[]", "{\"(0,1)\"}"),
+            Map.entry("xid", "1"),
             Map.entry("timestamp with time zone", "2020-01-01"),
             Map.entry("timestamp with time zone[]", "{2020-01-01}"));
 
