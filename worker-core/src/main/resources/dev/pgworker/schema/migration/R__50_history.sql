@@ -127,21 +127,30 @@ comment on function "${schema}".pgworker_open_history() is
   'Locks all tables that an entry of the history needs. Returns whether entries have payloads; null, without a lock, if no history is kept.';
 revoke execute on function "${schema}".pgworker_open_history() from public;
 
+-- Inlined. No nullif, which would look up an operator in the caller's search path.
+create or replace function "${schema}".pgworker_noted(name text) returns text
+language sql stable as $$
+  select case when pg_catalog.current_setting('pgworker.run_'::pg_catalog.text operator(pg_catalog.||) name, true) operator(pg_catalog.<>) ''
+    then pg_catalog.current_setting('pgworker.run_'::pg_catalog.text operator(pg_catalog.||) name, true) end
+$$;
+comment on function "${schema}".pgworker_noted(text) is 'One of the settings of pgworker_note_runs, null if it has noted nothing.';
+revoke execute on function "${schema}".pgworker_noted(text) from public;
+
 create or replace function "${schema}".pgworker_noted_runs()
 returns table (id bigint, took interval, result text, trace text, attempts int, key text, begun timestamptz, runner text)
 language plpgsql volatile as $$
 begin
   return query
     select u.id, u.micros operator(pg_catalog.*) interval '1 microsecond', u.result, u.trace, u.attempts, u.key,
-      nullif(pg_catalog.current_setting('pgworker.run_begun', true), '')::pg_catalog.timestamptz,
-      nullif(pg_catalog.current_setting('pgworker.run_by', true), '')
+      "${schema}".pgworker_noted('begun')::pg_catalog.timestamptz,
+      "${schema}".pgworker_noted('by')
     from rows from (
-      pg_catalog.unnest(nullif(pg_catalog.current_setting('pgworker.run_ids', true), '')::pg_catalog.int8[]),
-      pg_catalog.unnest(nullif(pg_catalog.current_setting('pgworker.run_micros', true), '')::pg_catalog.int8[]),
-      pg_catalog.unnest(nullif(pg_catalog.current_setting('pgworker.run_results', true), '')::pg_catalog.text[]),
-      pg_catalog.unnest(nullif(pg_catalog.current_setting('pgworker.run_traces', true), '')::pg_catalog.text[]),
-      pg_catalog.unnest(nullif(pg_catalog.current_setting('pgworker.run_attempts', true), '')::pg_catalog.int4[]),
-      pg_catalog.unnest(nullif(pg_catalog.current_setting('pgworker.run_keys', true), '')::pg_catalog.text[]))
+      pg_catalog.unnest("${schema}".pgworker_noted('ids')::pg_catalog.int8[]),
+      pg_catalog.unnest("${schema}".pgworker_noted('micros')::pg_catalog.int8[]),
+      pg_catalog.unnest("${schema}".pgworker_noted('results')::pg_catalog.text[]),
+      pg_catalog.unnest("${schema}".pgworker_noted('traces')::pg_catalog.text[]),
+      pg_catalog.unnest("${schema}".pgworker_noted('attempts')::pg_catalog.int4[]),
+      pg_catalog.unnest("${schema}".pgworker_noted('keys')::pg_catalog.text[]))
       u(id, micros, result, trace, attempts, key);
 end
 $$;
