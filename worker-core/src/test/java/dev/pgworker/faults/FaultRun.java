@@ -64,6 +64,7 @@ final class FaultRun {
     /** What threads of periodic tasks are called while they work. */
     private static final Set<String> PERIODIC = Set.of(
             "worker-cleanup",
+            "worker-continue",
             "worker-cron",
             "worker-cron-late",
             "worker-history",
