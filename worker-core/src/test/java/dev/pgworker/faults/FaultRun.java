@@ -61,24 +61,6 @@ final class FaultRun {
     private static final Set<String> ON_DEMAND =
             Set.of("worker-timeout", "worker-flags", "worker-hand-over", "worker-claim-cancel", "worker-vacuum-cancel");
 
-    /** What threads of periodic tasks are called while they work. */
-    private static final Set<String> PERIODIC = Set.of(
-            "worker-cleanup",
-            "worker-continue",
-            "worker-cron",
-            "worker-cron-late",
-            "worker-history",
-            "worker-hints",
-            "worker-limit-keeper",
-            "worker-migrations",
-            "worker-pauses",
-            "worker-reconcile",
-            "worker-schedules",
-            "worker-schedules-late",
-            "worker-snapshot",
-            "worker-sweep",
-            "worker-vacuum");
-
     private static final Duration GRACE = Duration.ofMillis(200);
     private static final Task<Integer> BLOCKING = Task.of("blocking", Integer.class);
     private static final int MOST_FAULTS = 100;
@@ -478,13 +460,21 @@ final class FaultRun {
 
     /** Returns the names of the worker's threads, but for those that come and go with jobs, and those of periodic tasks. */
     private List<String> workerThreads() {
-        return threads().stream()
-                .map(Thread::getName)
-                .filter(name ->
-                        name.startsWith("worker-") && !name.startsWith("worker-job") && !ON_DEMAND.contains(name))
-                .filter(name -> !name.startsWith("worker-schedule-") && !PERIODIC.contains(name))
+        return Thread.getAllStackTraces().entrySet().stream()
+                .filter(thread -> !threadsBefore.contains(thread.getKey()) && !isOfPool(thread.getValue()))
+                .map(thread -> thread.getKey().getName())
+                .filter(name -> name.startsWith("worker-")
+                        && !name.startsWith("worker-job")
+                        && !name.startsWith("worker-schedule-")
+                        && !ON_DEMAND.contains(name))
                 .sorted()
                 .toList();
+    }
+
+    /** A thread of a pool has the name of a periodic task while it executes one. */
+    private static boolean isOfPool(StackTraceElement[] stack) {
+        return Arrays.stream(stack)
+                .anyMatch(frame -> frame.getClassName().startsWith("java.util.concurrent.ThreadPoolExecutor"));
     }
 
     private boolean allStopped() {
