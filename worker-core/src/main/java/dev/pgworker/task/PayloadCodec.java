@@ -168,29 +168,6 @@ public final class PayloadCodec {
         }
     }
 
-    /**
-     * Returns the result of a run as a value of the given type.
-     *
-     * @param identifier the task, for the message of an exception
-     * @param json the result as {@link #encodeResult} has written it
-     * @param type a class or generic type without type variables
-     * @return the value; null if the result is that, and the type has no other value for it
-     * @throws PayloadException if the result does not fit the type; the message names both and the field at fault
-     */
-    public @Nullable Object decodeResult(String identifier, String json, Type type) {
-        try {
-            return mapper.readerFor(mapper.constructType(Arguments.requireNonNull("type", type)))
-                    .readValue(json);
-        } catch (RuntimeException e) {
-            JsonFailure failure = JsonFailure.of(e);
-            throw new PayloadException(
-                    "The result of task \"" + identifier + "\" cannot be read as "
-                            + mapper.constructType(type).toCanonical() + " at " + failure.path() + ": "
-                            + failure.reason(),
-                    e);
-        }
-    }
-
     /** A mapper writes raw text as it is, if it is told to. */
     private static void requireOneValue(String name, String json) {
         int values = 0;

@@ -3,7 +3,6 @@ package dev.pgworker.internal.client;
 import java.lang.reflect.Type;
 import java.time.Duration;
 import java.util.List;
-import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -141,7 +140,11 @@ final class JdbcJobHandle<R> implements JobHandle<R> {
             return null;
         }
         try {
-            return (R) codec.decodeResult(Objects.requireNonNullElse(end.task(), ""), end.result(), resultType);
+            return (R) codec.decodeResult(
+                    "The result of task \"" + end.task() + "\"",
+                    end.result(),
+                    resultType,
+                    "Wait for it with a type that fits what the handler returns");
         } catch (PayloadException e) {
             throw failure(end, Reason.UNREADABLE, e.getMessage(), e);
         }
