@@ -8,6 +8,7 @@ import java.io.InputStreamReader;
 import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.Socket;
+import java.util.Locale;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
@@ -23,7 +24,7 @@ final class Events implements AutoCloseable {
     /**
      * An event.
      *
-     * @param name its name; "closed" when the stream has ended
+     * @param name its name; "closed" when the stream has ended, "refused" if the answer is no stream: its data is the error
      */
     record Event(String name, JsonNode data) {}
 
@@ -48,8 +49,12 @@ final class Events implements AutoCloseable {
     }
 
     private void read() {
-        try (BufferedReader lines =
-                new BufferedReader(new InputStreamReader(new Body(socket.getInputStream()), UTF_8))) {
+        try (Body body = new Body(socket.getInputStream());
+                BufferedReader lines = new BufferedReader(new InputStreamReader(body, UTF_8))) {
+            if (body.isRefusal()) {
+                received.add(new Event("refused", Http.json.readTree(body.readNBytes(body.left))));
+                return;
+            }
             String name = "";
             for (String line = lines.readLine(); line != null; line = lines.readLine()) {
                 if (line.startsWith("event: ")) {
@@ -68,16 +73,21 @@ final class Events implements AutoCloseable {
     private static final class Body extends InputStream {
 
         private final InputStream answer;
+        private final String status;
         private int left;
 
         Body(InputStream answer) throws IOException {
             this.answer = new BufferedInputStream(answer);
-            if (!line().endsWith(" 200")) {
-                throw new IOException("The stream is refused");
+            status = line();
+            for (String header = line(); !header.isEmpty(); header = line()) {
+                if (header.toLowerCase(Locale.ROOT).startsWith("content-length:")) {
+                    left = Integer.parseInt(header.substring(15).strip());
+                }
             }
-            while (!line().isEmpty()) {
-                // Headers tell nothing that tests ask for.
-            }
+        }
+
+        private boolean isRefusal() {
+            return !status.endsWith(" 200");
         }
 
         private String line() throws IOException {
@@ -124,11 +134,13 @@ final class Events implements AutoCloseable {
         throw new AssertionError("No event " + name);
     }
 
-    /** Waits for the first event. */
-    void awaitAny() throws InterruptedException {
-        if (received.poll(2, TimeUnit.MINUTES) == null) {
+    /** Waits for the next event, whatever it is. */
+    Event awaitAny() throws InterruptedException {
+        Event event = received.poll(2, TimeUnit.MINUTES);
+        if (event == null) {
             throw new AssertionError("No event");
         }
+        return event;
     }
 
     /** Forgets what has been received. */

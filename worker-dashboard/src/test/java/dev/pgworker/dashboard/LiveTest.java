@@ -211,19 +211,20 @@ class LiveTest {
     @Test
     void thereIsALimitOfTabs() throws IOException, InterruptedException {
         try (Application application = Application.unsecured("worker.enabled=false")) {
-            List<Events> tabs = new ArrayList<>();
             LiveHub hub = application.context().getBean(Dashboard.class).hub();
+            List<Events> tabs = new ArrayList<>();
             try {
-                for (int i = 0; i < LiveHub.MOST_CLIENTS + 30; i++) {
-                    tabs.add(Events.open(application.port(), LIVE));
-                }
-                for (Events tab : tabs) {
-                    tab.awaitAny();
-                }
-                assertThat(hub.clients()).isEqualTo(LiveHub.MOST_CLIENTS);
-                var answer = application.api().get("/default/live");
-                assertThat(answer.statusCode()).isEqualTo(503);
-                assertThat(Http.error(answer)).contains("100 tabs");
+                // Streams end by themselves: a slow machine opens more than the limit before one is refused.
+                Events.Event first;
+                do {
+                    Events tab = Events.open(application.port(), LIVE);
+                    tabs.add(tab);
+                    first = tab.awaitAny();
+                    assertThat(hub.clients()).isLessThanOrEqualTo(LiveHub.MOST_CLIENTS);
+                } while (!first.name().equals("refused"));
+
+                assertThat(tabs).hasSizeGreaterThan(LiveHub.MOST_CLIENTS);
+                assertThat(first.data().toString()).contains("100 tabs");
                 assertThat(application.api().get("/me").statusCode()).isEqualTo(200);
             } finally {
                 for (Events tab : tabs) {
