@@ -116,7 +116,7 @@ final class RunningWorker {
                 parts.tasks().identifiers());
         if (!parts.settings().listen()) {
             log.info(
-                    "Worker {} does not listen for notifications (worker.listen.enabled=false): it looks for jobs every {} ms",
+                    "Worker {} does not listen for notifications (pgworker.listen.enabled=false): it looks for jobs every {} ms",
                     id,
                     parts.settings().pollInterval().toMillis());
         }

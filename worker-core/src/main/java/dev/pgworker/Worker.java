@@ -102,8 +102,9 @@ public final class Worker implements AutoCloseable {
         if (running == null) {
             if (!parts.settings().recovery().enabled() && !advised) {
                 advised = true;
-                log.info("worker.recovery.enabled is false: jobs of a worker that is killed stay locked for four hours,"
-                        + " or until they are recovered manually");
+                log.info(
+                        "pgworker.recovery.enabled is false: jobs of a worker that is killed stay locked for four hours,"
+                                + " or until they are recovered manually");
             }
             running = startRun();
             failed = false;

@@ -99,7 +99,7 @@ class CleanupScheduleTest {
 
         JobsChanged changed = events.await(JobsChanged.class);
         assertThat(changed.action()).isEqualTo("cleanup");
-        assertThat(changed.user()).isEqualTo("worker.cleanup");
+        assertThat(changed.user()).isEqualTo("pgworker.cleanup");
         assertThat(changed.count()).isEqualTo(2);
         assertThat(tasksOfJobs()).containsExactly("young", "waits");
         assertThat(schedules()).containsExactly("ended, but declared", "goes on");
@@ -163,7 +163,7 @@ class CleanupScheduleTest {
         try (LogCapture log = new LogCapture(ScheduledCleanup.class)) {
             db.start(worker(CleanupTask.DELETE_PERMAFAILED_JOBS));
             Awaitility.await().until(() -> log.messages().size() >= 2);
-            assertThat(log.messages().get(0)).contains("worker.cleanup", "on purpose", "docs/schema.md");
+            assertThat(log.messages().get(0)).contains("pgworker.cleanup", "on purpose", "docs/schema.md");
         }
         assertThat(tasksOfJobs()).containsExactly("old");
         db.sql("drop trigger refuse on {schema}._private_jobs").update();

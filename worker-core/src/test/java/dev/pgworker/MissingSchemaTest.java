@@ -41,7 +41,7 @@ class MissingSchemaTest {
         try (LogCapture log = new LogCapture(Outage.class)) {
             Worker worker = db.start(db.worker().task(WORK, (n, context) -> {}));
             Awaitility.await().until(() -> worker.status().stall() != null);
-            assertThat(worker.status().stall()).contains("not up to date", "worker.schema.mode=migrate");
+            assertThat(worker.status().stall()).contains("not up to date", "pgworker.schema.mode=migrate");
             assertThat(log.messages())
                     .singleElement()
                     .asString()
@@ -64,7 +64,7 @@ class MissingSchemaTest {
 
             assertThat(worker.status().outage()).isFalse();
             assertThat(worker.status().stall())
-                    .contains("the schema is not installed", db.schema().name(), "worker.schema.mode=migrate");
+                    .contains("the schema is not installed", db.schema().name(), "pgworker.schema.mode=migrate");
 
             new SchemaMigrator(db.dataSource(), db.schema()).migrate();
             db.scheduler().addJob(WORK, 1);

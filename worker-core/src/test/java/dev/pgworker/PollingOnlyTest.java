@@ -95,7 +95,7 @@ class PollingOnlyTest {
 
             assertThat(log.messages())
                     .filteredOn(
-                            line -> line.contains("does not listen for notifications (worker.listen.enabled=false)"))
+                            line -> line.contains("does not listen for notifications (pgworker.listen.enabled=false)"))
                     .singleElement()
                     .asString()
                     .endsWith("it looks for jobs every 2000 ms");

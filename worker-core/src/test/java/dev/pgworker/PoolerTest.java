@@ -133,7 +133,7 @@ class PoolerTest {
             assertThat(worker.status().failing())
                     .singleElement()
                     .satisfies(loop -> assertThat(loop.name()).isEqualTo("listener"))
-                    .satisfies(loop -> assertThat(loop.reason()).contains("worker.listen.url"));
+                    .satisfies(loop -> assertThat(loop.reason()).contains("pgworker.listen.url"));
         }
         worker.stop();
         new SchemaMigrator(pool, SCHEMA).migrate();

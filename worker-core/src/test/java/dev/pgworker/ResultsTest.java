@@ -297,7 +297,7 @@ class ResultsTest {
             if (i % 10 == 0) {
                 JobResultException e = failure(handles.get(i));
                 assertThat(e.reason()).isEqualTo(Reason.UNREADABLE);
-                assertThat(e).hasMessageContaining("it has more than 1048576 bytes (worker.results.max-size)");
+                assertThat(e).hasMessageContaining("it has more than 1048576 bytes (pgworker.results.max-size)");
             } else {
                 assertThat(handles.get(i).await(NET)).isEqualTo("small");
             }

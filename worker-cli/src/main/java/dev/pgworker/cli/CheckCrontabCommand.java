@@ -45,7 +45,8 @@ final class CheckCrontabCommand extends SessionCommand {
             names = "--zone",
             paramLabel = "ZONE",
             converter = ZoneConverter.class,
-            description = "Whose local time patterns without the option tz mean, as worker.crontab-zone. Default: UTC.")
+            description =
+                    "Whose local time patterns without the option tz mean, as pgworker.crontab-zone. Default: UTC.")
     private ZoneId zone = ZoneId.of("UTC");
 
     @Option(

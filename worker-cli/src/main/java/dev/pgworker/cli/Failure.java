@@ -165,11 +165,11 @@ record Failure(int exitStatus, String message, @Nullable String hint) {
     /** Replaces what somebody with an application would do. */
     private static String ofCommandLine(String action) {
         return action.replaceAll(
-                        "Start (?:once|an application) with worker\\.schema\\.mode=migrate and",
+                        "Start (?:once|an application) with pgworker\\.schema\\.mode=migrate and",
                         "Run the command migrate with")
-                .replace("worker.schema.user, worker.schema.password", "--user")
-                .replace("worker.schema.startup-timeout", "--startup-timeout")
-                .replace("worker.schema.name", "--schema")
+                .replace("pgworker.schema.user, pgworker.schema.password", "--user")
+                .replace("pgworker.schema.startup-timeout", "--startup-timeout")
+                .replace("pgworker.schema.name", "--schema")
                 .replace("spring.datasource.url", "--url")
                 .replace("and start again", "and try again");
     }

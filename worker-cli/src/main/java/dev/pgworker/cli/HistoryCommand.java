@@ -20,7 +20,7 @@ import dev.pgworker.history.JobHistory;
 @Command(
         name = "history",
         description = {
-            "List runs that have ended and jobs that are gone, latest first, where worker.history.enabled is set.",
+            "List runs that have ended and jobs that are gone, latest first, where pgworker.history.enabled is set.",
             "With the id of a job, its runs only."
         })
 final class HistoryCommand extends SessionCommand {
@@ -113,7 +113,7 @@ final class HistoryCommand extends SessionCommand {
             session.say("There may be more: --after " + Text.line(page.next()));
         }
         if (page.entries().isEmpty() && !history.status().enabled()) {
-            session.say("No history is kept: set worker.history.enabled in the application.");
+            session.say("No history is kept: set pgworker.history.enabled in the application.");
         }
         return ExitStatus.OK;
     }

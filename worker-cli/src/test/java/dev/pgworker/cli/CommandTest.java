@@ -346,7 +346,7 @@ class CommandTest {
     void tellsTheHistory() {
         assertThat(terminal.run("history")).isZero();
         assertThat(terminal.output()).startsWith("JOB  TASK  OUTCOME");
-        assertThat(terminal.errors()).contains("No history is kept: set worker.history.enabled");
+        assertThat(terminal.errors()).contains("No history is kept: set pgworker.history.enabled");
         assertThat(terminal.run("history", "4711", "-o", "json")).isZero();
         assertThat(json().toString()).isEqualTo("{\"entries\":[]}");
         assertThat(terminal.run(

@@ -254,12 +254,12 @@ class ConnectionTest {
                         .as(command)
                         .contains("not installed")
                         .contains("migrate")
-                        .doesNotContain("worker.schema");
+                        .doesNotContain("pgworker.schema");
             }
         }
         for (String schema : new String[] {"old", "newer"}) {
             assertThat(terminal.run("migrate", "-s", schema)).isEqualTo(ExitStatus.SCHEMA);
-            assertThat(terminal.errors()).contains("--schema").doesNotContain("worker.schema");
+            assertThat(terminal.errors()).contains("--schema").doesNotContain("pgworker.schema");
         }
         terminal.environment.put("GRAPHILE_WORKER_SCHEMA", "newer");
         assertThat(terminal.run("validate")).isEqualTo(ExitStatus.SCHEMA);

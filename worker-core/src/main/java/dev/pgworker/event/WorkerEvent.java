@@ -256,7 +256,7 @@ public sealed interface WorkerEvent {
 
     /**
      * A running job has been cancelled, and its handler can see that from now on. It is interrupted, at once or after {@code
-     * worker.cancel.interrupt-after}. {@link JobCancelled} follows, or {@link JobCompleted} if the handler succeeds all the same.
+     * pgworker.cancel.interrupt-after}. {@link JobCancelled} follows, or {@link JobCompleted} if the handler succeeds all the same.
      * Published on {@code worker-cancel}, or on the handler's thread.
      *
      * @since 0.1.0

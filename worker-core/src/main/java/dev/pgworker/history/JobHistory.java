@@ -3,7 +3,7 @@ package dev.pgworker.history;
 import java.util.List;
 
 /**
- * Reads what became of jobs, as far as the schema keeps a history ({@code worker.history.enabled}). Joins the caller's
+ * Reads what became of jobs, as far as the schema keeps a history ({@code pgworker.history.enabled}). Joins the caller's
  * Spring transaction on the same {@code DataSource}; the right to read {@code
  * pgworker_history}, {@code pgworker_history_settings}, {@code pgworker_history_sizes} and {@code pgworker_history_losses} suffices, also on
  * a replica.

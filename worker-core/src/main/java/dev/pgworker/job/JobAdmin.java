@@ -149,7 +149,7 @@ public interface JobAdmin {
     JobBacklog backlog();
 
     /**
-     * Same as {@link #activeWorkers(Duration)}, with {@code worker.recovery.sweep-threshold}.
+     * Same as {@link #activeWorkers(Duration)}, with {@code pgworker.recovery.sweep-threshold}.
      */
     List<ActiveWorker> activeWorkers();
 
@@ -168,7 +168,7 @@ public interface JobAdmin {
     List<ActiveWorker> registeredWorkers();
 
     /**
-     * Recovers the jobs and queues of dead workers, as workers do automatically if {@code worker.recovery.enabled} is
+     * Recovers the jobs and queues of dead workers, as workers do automatically if {@code pgworker.recovery.enabled} is
      * true, and deletes the registrations of the dead workers. Recovery handlers are called, and the events of the
      * sweep are published to the listeners of this administration, if it has any. Reads all jobs once.
      */

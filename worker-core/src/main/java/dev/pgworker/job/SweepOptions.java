@@ -10,9 +10,9 @@ import dev.pgworker.internal.argument.Arguments;
  * The options of a manual sweep for dead workers.
  *
  * @param threshold the age of the last heartbeat beyond which a worker is considered dead, positive; null for {@code
- *     worker.recovery.sweep-threshold}. The handlers of a live worker with an older heartbeat are interrupted
+ *     pgworker.recovery.sweep-threshold}. The handlers of a live worker with an older heartbeat are interrupted
  * @param recoveryDelay the delay before recovered jobs run again, not negative; null for {@code
- *     worker.recovery.recovery-delay}
+ *     pgworker.recovery.recovery-delay}
  * @param dryRun whether to only find the dead workers
  * @since 0.1.0
  */

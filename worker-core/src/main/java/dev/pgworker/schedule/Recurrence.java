@@ -25,7 +25,7 @@ public final class Recurrence {
      */
     public enum Kind {
 
-        /** The five fields of a crontab, as in {@code worker.crontab}. */
+        /** The five fields of a crontab, as in {@code pgworker.crontab}. */
         CRONTAB,
 
         /** An expression of {@link org.springframework.scheduling.support.CronExpression}. */

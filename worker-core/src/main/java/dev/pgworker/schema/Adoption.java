@@ -39,7 +39,7 @@ final class Adoption {
                 throw new SchemaException(
                         "Schema \"%s\" has a table or view \"%s\", but no table \"migrations\" that says of which version it is."
                                 .formatted(schema.name(), table),
-                        "Use another schema (worker.schema.name), or restore the table \"migrations\" and its rows from a backup.");
+                        "Use another schema (pgworker.schema.name), or restore the table \"migrations\" and its rows from a backup.");
             }
         }
     }
@@ -73,7 +73,7 @@ final class Adoption {
         refuse(
                 COLUMNS,
                 "Schema \"%s\" cannot be adopted: column %s.",
-                "Restore the column as Graphile Worker made it, or use another schema (worker.schema.name).");
+                "Restore the column as Graphile Worker made it, or use another schema (pgworker.schema.name).");
     }
 
     /** Types are compared by oid, as their names depend on the search path. */

@@ -39,7 +39,7 @@ record Ledger(
             throw new SchemaException(
                     "Table \"migrations\" of schema \"" + schema.name()
                             + "\" is not the ledger of a Graphile Worker: it has no column id.",
-                    "Use another schema (worker.schema.name).");
+                    "Use another schema (pgworker.schema.name).");
         }
         String sql = schema.in("""
                 select pg_catalog.max(id)::int, (pg_catalog.max(id) filter (where %s and id > %s))::int from {schema}.migrations
@@ -58,7 +58,7 @@ record Ledger(
             throw new SchemaException(
                     "Schema \"%s\" has been migrated by a newer Graphile Worker: its ledger has the breaking id %s, and this version knows none beyond %s."
                             .formatted(schema.name(), unknownBreaking, NEWEST_SHARED),
-                    "Use a version of PgWorker that knows this id, or another schema (worker.schema.name).");
+                    "Use a version of PgWorker that knows this id, or another schema (pgworker.schema.name).");
         }
         if (!ours && newest != null && newest < OLDEST_ADOPTED) {
             throw new SchemaException(
@@ -66,7 +66,7 @@ record Ledger(
                             .formatted(schema.name(), newest, OLDEST_ADOPTED),
                     "Stop its workers and upgrade it: npx graphile-worker@0.16.6 --schema-only --schema %s --connection postgres://..."
                                     .formatted(schema.name())
-                            + " Or use another schema (worker.schema.name).");
+                            + " Or use another schema (pgworker.schema.name).");
         }
         if (newest != null && newest > NEWEST_KNOWN) {
             log.warn(

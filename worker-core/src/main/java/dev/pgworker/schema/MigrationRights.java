@@ -55,8 +55,9 @@ final class MigrationRights {
             @Nullable Boolean mayCreateObjects,
             boolean mayCreateSchema,
             @Nullable String foreignOwners) {
-        String alternatives = " Or let a user that may do so migrate (worker.schema.user, worker.schema.password), or"
-                + " start once with such a user and then use worker.schema.mode=validate.";
+        String alternatives =
+                " Or let a user that may do so migrate (pgworker.schema.user, pgworker.schema.password), or"
+                        + " start once with such a user and then use pgworker.schema.mode=validate.";
         if (mayCreateObjects == null && !mayCreateSchema) {
             throw new SchemaException(
                     "User \"%s\" may not create schema \"%s\" in database \"%s\"."
@@ -75,7 +76,7 @@ final class MigrationRights {
             throw new SchemaException(
                     "Schema \"%s\" has to be migrated, but tables or functions of it belong to %s and not to user \"%s\"."
                             .formatted(schema.name(), foreignOwners, user),
-                    "Let the owner migrate (worker.schema.user, worker.schema.password), or run: GRANT %s TO \"%s\";"
+                    "Let the owner migrate (pgworker.schema.user, pgworker.schema.password), or run: GRANT %s TO \"%s\";"
                             .formatted(foreignOwners, user));
         }
     }

@@ -20,15 +20,15 @@ final class SchemaFailures {
         if (state.startsWith("28")) {
             return new SchemaException(
                     "PostgreSQL refused the login. " + said,
-                    "Check spring.datasource.username and spring.datasource.password, or worker.schema.user and"
-                            + " worker.schema.password where they are set.",
+                    "Check spring.datasource.username and spring.datasource.password, or pgworker.schema.user and"
+                            + " pgworker.schema.password where they are set.",
                     failure);
         }
         if (state.equals("25006")) {
             return new SchemaException(
                     "The server is a standby, or this user's transactions are read-only (default_transaction_read_only). "
                             + said,
-                    "Add targetServerType=primary to spring.datasource.url (or worker.schema.url) and list the addresses of"
+                    "Add targetServerType=primary to spring.datasource.url (or pgworker.schema.url) and list the addresses of"
                             + " all servers in it, or change it to the address of the primary. On a primary, reset"
                             + " default_transaction_read_only, or set spring.datasource.hikari.read-only=false.",
                     failure);
@@ -40,20 +40,20 @@ final class SchemaFailures {
         if (state.equals("42501")) {
             return new SchemaException(
                     "A privilege is missing in schema \"" + schema.name() + "\". " + said,
-                    "Grant it, or let a user that owns the schema migrate (worker.schema.user,"
-                            + " worker.schema.password).",
+                    "Grant it, or let a user that owns the schema migrate (pgworker.schema.user,"
+                            + " pgworker.schema.password).",
                     failure);
         }
         if (said.contains("No suitable driver")) {
             // The driver manager quotes the URL, perhaps with a password, so that the failure goes nowhere.
             return new SchemaException(
                     "There is no JDBC driver for the URL of the database.",
-                    "Correct spring.datasource.url (or worker.schema.url): it must begin with jdbc:postgresql:");
+                    "Correct spring.datasource.url (or pgworker.schema.url): it must begin with jdbc:postgresql:");
         }
         if (state.startsWith("08")) {
             return new SchemaException(
                     "PostgreSQL cannot be reached. " + said,
-                    "Check that the server runs and that spring.datasource.url (or worker.schema.url) names it.",
+                    "Check that the server runs and that spring.datasource.url (or pgworker.schema.url) names it.",
                     failure);
         }
         return new SchemaException(

@@ -117,13 +117,13 @@ public final class SchemaMigrator {
                     throw new SchemaException(
                             "PostgreSQL is still starting up, after " + startupTimeout.toSeconds() + " s.",
                             "See the server's log for what it is doing, or give it more time"
-                                    + " (worker.schema.startup-timeout).",
+                                    + " (pgworker.schema.startup-timeout).",
                             e);
                 }
                 if (!told) {
                     told = true;
                     log.warn(
-                            "PostgreSQL is starting up; waiting for it, up to {} s (worker.schema.startup-timeout)",
+                            "PostgreSQL is starting up; waiting for it, up to {} s (pgworker.schema.startup-timeout)",
                             startupTimeout.toSeconds());
                 }
             }
@@ -192,7 +192,7 @@ public final class SchemaMigrator {
             if (!ledger.ours()) {
                 throw new SchemaException(
                         "Schema \"" + schema.name() + "\" is not installed.",
-                        "Start once with worker.schema.mode=migrate and a user that may create the schema.");
+                        "Start once with pgworker.schema.mode=migrate and a user that may create the schema.");
             }
             MigrationHistory.State state = upToDate(connection);
             List<String> replaced = replacedFunctions(connection, state);
@@ -209,7 +209,7 @@ public final class SchemaMigrator {
         if (!state.isUpToDate()) {
             throw new SchemaException(
                     "Schema \"" + schema.name() + "\" is not up to date" + differences(state) + ".",
-                    "Start once with worker.schema.mode=migrate and a user that owns the schema.");
+                    "Start once with pgworker.schema.mode=migrate and a user that owns the schema.");
         }
         return state;
     }
@@ -254,7 +254,7 @@ public final class SchemaMigrator {
         if (installed == null) {
             throw new SchemaException(
                     "Schema \"" + schema.name() + "\" is not installed.",
-                    "Start an application with worker.schema.mode=migrate and a user that may create the schema.");
+                    "Start an application with pgworker.schema.mode=migrate and a user that may create the schema.");
         }
         return installed;
     }
@@ -309,7 +309,7 @@ public final class SchemaMigrator {
 
     private void tellReplaced(List<String> functions) {
         log.warn(
-                "Another Graphile Worker has replaced functions in schema {} ({}); a start with worker.schema.mode=migrate and a"
+                "Another Graphile Worker has replaced functions in schema {} ({}); a start with pgworker.schema.mode=migrate and a"
                         + " user that owns them restores them",
                 schema.name(),
                 String.join(", ", functions));

@@ -4,7 +4,7 @@ import java.time.Duration;
 import java.util.List;
 
 /**
- * Reads the figures that workers record ({@code worker.statistics.enabled}), which reach back 24 hours. Node.js and Rust
+ * Reads the figures that workers record ({@code pgworker.statistics.enabled}), which reach back 24 hours. Node.js and Rust
  * workers record none. Joins the caller's Spring transaction on the same {@code DataSource}; read-only rights suffice.
  * Thread-safe.
  *

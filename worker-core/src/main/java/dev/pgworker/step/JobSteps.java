@@ -86,7 +86,7 @@ public interface JobSteps {
      * @return what the work returned, in this attempt or an earlier one
      * @throws dev.pgworker.task.PayloadException if the recorded result does not fit the type; the attempt fails then, and so does the next one
      *     until the code fits
-     * @throws dev.pgworker.task.JobControlException if the result has more than {@code worker.steps.max-result-size} bytes; the job fails permanently
+     * @throws dev.pgworker.task.JobControlException if the result has more than {@code pgworker.steps.max-result-size} bytes; the job fails permanently
      */
     <T extends @Nullable Object, E extends Exception> T run(String name, Class<T> type, Work<T, E> work) throws E;
 

@@ -151,12 +151,12 @@ public interface JobContext {
 
     /**
      * Sets the result of this run, for those who wait for it ({@link dev.pgworker.job.JobScheduler#addJobForResult}) and for the history, if it is
-     * enabled ({@code worker.history.enabled}). A value that the handler method returns takes its place. Does nothing where nobody waits and
+     * enabled ({@code pgworker.history.enabled}). A value that the handler method returns takes its place. Does nothing where nobody waits and
      * no history is kept.
      *
      * @param result a value that Jackson can write, encoded by this call; null for none. A result that is larger than
-     *     {@code worker.results.max-size} is not kept, and the history keeps none that is larger than {@code
-     *     worker.history.max-result-size}
+     *     {@code pgworker.results.max-size} is not kept, and the history keeps none that is larger than {@code
+     *     pgworker.history.max-result-size}
      * @throws PayloadException if the value cannot be encoded
      */
     default void result(@Nullable Object result) {}

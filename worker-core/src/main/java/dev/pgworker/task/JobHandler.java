@@ -13,7 +13,7 @@ import org.springframework.aot.hint.annotation.Reflective;
  * identifier.
  *
  * <p>The method returns nothing, a value, which the history keeps as the result of the run if it is enabled ({@code
- * worker.history.enabled}), or a {@link BatchResult} if its payload is a list of items, each of which may fail separately.
+ * pgworker.history.enabled}), or a {@link BatchResult} if its payload is a list of items, each of which may fail separately.
  * Futures, streams and reactive types are rejected, because the work would not be done when the method returns. Its parameters, in any order and each at most once, are the payload (of any type that Jackson can read,
  * including generic types), {@link JobContext}, {@link dev.pgworker.job.Job} and {@link
  * tools.jackson.databind.JsonNode} (the payload as stored). Returning normally completes the job; an exception fails
@@ -33,7 +33,7 @@ public @interface JobHandler {
 
     /**
      * The name of the worker that runs the jobs, in an application that has several, such as {@code "reports"} for {@code
-     * worker.instances.reports}. Empty for each worker that lists the task in its property {@code tasks}; if none does, for
+     * pgworker.instances.reports}. Empty for each worker that lists the task in its property {@code tasks}; if none does, for
      * the default worker.
      */
     String worker() default "";

@@ -44,8 +44,8 @@ public final class RecoveryDecision {
     }
 
     /**
-     * Returns the default decision: the job runs again after {@code worker.recovery.recovery-delay}, and the attempt
-     * does not count. If the job has lost its worker more often than {@code worker.recovery.max-recoveries}, the
+     * Returns the default decision: the job runs again after {@code pgworker.recovery.recovery-delay}, and the attempt
+     * does not count. If the job has lost its worker more often than {@code pgworker.recovery.max-recoveries}, the
      * attempt counts and the job runs again after the usual back-off.
      */
     public static RecoveryDecision useDefault() {

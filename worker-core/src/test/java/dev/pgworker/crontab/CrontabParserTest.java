@@ -54,7 +54,7 @@ class CrontabParserTest {
         assertThat(e.problems())
                 .extracting(p -> p.line() + ":" + p.column() + " " + p.text())
                 .containsExactly("1:1 60", "2:16 colour=red", "2:27 max=0", "3:17 1}", "4:1 hello", "6:1 d");
-        assertThat(e).hasMessageContaining("worker.crontab:1:1: \"60\": minute must be 0 to 59");
+        assertThat(e).hasMessageContaining("pgworker.crontab:1:1: \"60\": minute must be 0 to 59");
     }
 
     /** Each case is a line, the place of its mistake, and what its message has to say. */
@@ -104,7 +104,7 @@ class CrontabParserTest {
         CrontabException e = catchThrowableOfType(CrontabException.class, () -> parse("# one\n" + line));
 
         assertThat(e.problems()).singleElement().satisfies(problem -> {
-            assertThat(problem.source()).isEqualTo("worker.crontab");
+            assertThat(problem.source()).isEqualTo("pgworker.crontab");
             assertThat(problem.line()).isEqualTo(2);
             assertThat(problem.column()).isEqualTo(Integer.parseInt(columnAndText[0]));
             assertThat(problem.text()).isEqualTo(columnAndText[1]);
@@ -233,6 +233,6 @@ class CrontabParserTest {
     }
 
     private static List<CronItem> parse(String text) {
-        return Crontab.parse("worker.crontab", text).items();
+        return Crontab.parse("pgworker.crontab", text).items();
     }
 }

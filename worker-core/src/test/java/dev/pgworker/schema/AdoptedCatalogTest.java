@@ -105,7 +105,7 @@ class AdoptedCatalogTest {
     void tablesThatAreNotOfTheQueueAreRefused(String statement, String problem) {
         run("create schema {schema}");
         run(statement);
-        assertRefused(problem, "worker.schema.name");
+        assertRefused(problem, "pgworker.schema.name");
     }
 
     // Functions

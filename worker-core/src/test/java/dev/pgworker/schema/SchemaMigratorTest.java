@@ -78,7 +78,7 @@ class SchemaMigratorTest {
                         new SchemaMigrator(failing(states), schema).apply(SchemaMode.MIGRATE, Duration.ofMillis(600)))
                 .isInstanceOfSatisfying(SchemaException.class, e -> {
                     assertThat(e.problem()).contains("still starting up");
-                    assertThat(e.action()).contains("worker.schema.startup-timeout");
+                    assertThat(e.action()).contains("pgworker.schema.startup-timeout");
                 });
     }
 
@@ -218,7 +218,7 @@ class SchemaMigratorTest {
         assertThatExceptionOfType(SchemaException.class)
                 .isThrownBy(() -> migrator().validate())
                 .satisfies(e -> assertThat(e.problem()).contains(schema.name(), "not installed"))
-                .satisfies(e -> assertThat(e.action()).contains("worker.schema.mode=migrate"));
+                .satisfies(e -> assertThat(e.action()).contains("pgworker.schema.mode=migrate"));
         assertThat(sql.sql("select count(*) from pg_namespace where nspname = ?")
                         .param(schema.name())
                         .query(Long.class)
@@ -242,7 +242,7 @@ class SchemaMigratorTest {
                                 schema.name(),
                                 "not up to date",
                                 "not applied: R__02_notes.sql; functions of another version: R__01_helpers.sql"))
-                .satisfies(e -> assertThat(e.action()).contains("worker.schema.mode=migrate", "owns the schema"));
+                .satisfies(e -> assertThat(e.action()).contains("pgworker.schema.mode=migrate", "owns the schema"));
         assertThat(backoff()).as("nothing was changed").isEqualTo(1);
     }
 

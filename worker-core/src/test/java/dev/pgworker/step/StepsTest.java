@@ -280,7 +280,8 @@ class StepsTest {
 
         JobFailed failed = events.await(JobFailed.class, JobFailed::permanently);
         assertThat(failed.error())
-                .hasMessageContainingAll("step \"export\"", "more than 1048576 bytes", "worker.steps.max-result-size");
+                .hasMessageContainingAll(
+                        "step \"export\"", "more than 1048576 bytes", "pgworker.steps.max-result-size");
         assertThat(count("export")).isEqualTo(1);
         assertThat(db.admin().steps(job.id(), false)).isEmpty();
     }

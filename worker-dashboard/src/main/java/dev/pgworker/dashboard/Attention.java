@@ -67,7 +67,7 @@ final class Attention {
         if (history == null) {
             add(Level.INFO, String.valueOf(snapshot.history().error()), null);
         } else if (!history.enabled()) {
-            add(Level.INFO, "Finished jobs are not kept: set worker.history.enabled=true to keep them.", null);
+            add(Level.INFO, "Finished jobs are not kept: set pgworker.history.enabled=true to keep them.", null);
         }
         if (history != null && history.losses() != null) {
             add(
@@ -78,7 +78,7 @@ final class Attention {
                     "history");
         }
         if (!source.recordsStatistics()) {
-            add(Level.INFO, "No figures are recorded: worker.statistics.enabled is false.", null);
+            add(Level.INFO, "No figures are recorded: pgworker.statistics.enabled is false.", null);
         }
         return items.stream()
                 .sorted(Comparator.comparing(Item::level))

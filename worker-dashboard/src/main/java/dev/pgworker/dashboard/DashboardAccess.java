@@ -18,7 +18,7 @@ public interface DashboardAccess {
 
     /**
      * Returns whether the sender of the request may carry out an action. Only called if {@code
-     * worker.dashboard.allow-actions} is true and the sender may read.
+     * pgworker.dashboard.allow-actions} is true and the sender may read.
      */
     boolean may(DashboardAction action, HttpServletRequest request);
 }

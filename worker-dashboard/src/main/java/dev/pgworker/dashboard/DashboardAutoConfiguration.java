@@ -26,7 +26,7 @@ import dev.pgworker.autoconfigure.WorkerInstances;
 import dev.pgworker.internal.failure.WorkerLog;
 
 /**
- * Auto-configuration of the dashboard, if {@code worker.dashboard.enabled} is true: in applications with a servlet container.
+ * Auto-configuration of the dashboard, if {@code pgworker.dashboard.enabled} is true: in applications with a servlet container.
  *
  * @since 0.1.0
  */
@@ -36,7 +36,7 @@ import dev.pgworker.internal.failure.WorkerLog;
             "org.springframework.boot.security.autoconfigure.web.servlet.ServletWebSecurityAutoConfiguration",
             "org.springframework.boot.security.autoconfigure.web.servlet.SecurityFilterAutoConfiguration"
         })
-@ConditionalOnBooleanProperty("worker.dashboard.enabled")
+@ConditionalOnBooleanProperty("pgworker.dashboard.enabled")
 @ConditionalOnBean(WorkerInstances.class)
 @EnableConfigurationProperties(DashboardProperties.class)
 @ImportRuntimeHints(DashboardAutoConfiguration.Files.class)
@@ -106,7 +106,7 @@ public final class DashboardAutoConfiguration {
 
         OfReactive() {
             log.warn("There is no dashboard, because it needs Spring MVC, and this application uses Spring WebFlux."
-                    + " Set worker.dashboard.enabled=false, or serve it from an application with Spring MVC on the same"
+                    + " Set pgworker.dashboard.enabled=false, or serve it from an application with Spring MVC on the same"
                     + " database.");
         }
     }

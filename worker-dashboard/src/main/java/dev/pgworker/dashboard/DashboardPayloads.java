@@ -6,10 +6,10 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Decides which payloads and results the dashboard shows, and what of them. A bean of this type takes the place of {@code
- * worker.dashboard.payloads}. It is called for each payload of a page, by several threads at the same time.
+ * pgworker.dashboard.payloads}. It is called for each payload of a page, by several threads at the same time.
  *
  * <p>A search in payloads finds jobs by what is hidden from the user, and is therefore only offered where all payloads are
- * shown by {@code worker.dashboard.payloads}.
+ * shown by {@code pgworker.dashboard.payloads}.
  *
  * @since 0.1.0
  */

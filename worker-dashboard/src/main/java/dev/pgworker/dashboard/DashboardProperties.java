@@ -22,15 +22,15 @@ import org.springframework.boot.context.properties.source.InvalidConfigurationPr
  *     always go to the worker's.
  * @since 0.1.0
  */
-@ConfigurationProperties("worker.dashboard")
+@ConfigurationProperties("pgworker.dashboard")
 public record DashboardProperties(
         @DefaultValue("false") boolean enabled,
-        @DefaultValue("/worker") String path,
+        @DefaultValue("/pgworker") String path,
         @DefaultValue("false") boolean allowActions,
         @DefaultValue("false") boolean allowAnyAddress,
         @DefaultValue("hidden") Payloads payloads,
-        @DefaultValue("WORKER_READER") String role,
-        @DefaultValue("WORKER_OPERATOR") String actionsRole,
+        @DefaultValue("PGWORKER_READER") String role,
+        @DefaultValue("PGWORKER_OPERATOR") String actionsRole,
         @Nullable String dataSource) {
 
     private static final Pattern PATH = Pattern.compile("(/(?!\\.+(/|$))[A-Za-z0-9._~-]+)++");
@@ -57,13 +57,13 @@ public record DashboardProperties(
     public DashboardProperties {
         if (!PATH.matcher(path).matches()) {
             throw new InvalidConfigurationPropertyValueException(
-                    "worker.dashboard.path",
+                    "pgworker.dashboard.path",
                     path,
                     "It must begin with a slash, must not end with one, and consist of letters, digits, dots, hyphens,"
                             + " underscores and tildes between slashes, as in /ops/worker.");
         }
-        requireRole("worker.dashboard.role", role);
-        requireRole("worker.dashboard.actions-role", actionsRole);
+        requireRole("pgworker.dashboard.role", role);
+        requireRole("pgworker.dashboard.actions-role", actionsRole);
     }
 
     private static void requireRole(String property, String role) {

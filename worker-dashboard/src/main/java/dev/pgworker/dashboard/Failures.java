@@ -35,7 +35,7 @@ final class Failures {
         if (state != null && (state.equals("42P01") || state.equals("3F000") || state.equals("42883"))) {
             return new Refusal(
                     503,
-                    "The schema of the jobs is missing or outdated. Start the application with worker.schema.mode=migrate.");
+                    "The schema of the jobs is missing or outdated. Start the application with pgworker.schema.mode=migrate.");
         }
         if (isLackOfRight(failure)) {
             return new Refusal(

@@ -96,7 +96,7 @@ final class Guard {
         }
     }
 
-    private static final String READ_ONLY = "The dashboard is read-only: worker.dashboard.allow-actions is false.";
+    private static final String READ_ONLY = "The dashboard is read-only: pgworker.dashboard.allow-actions is false.";
 
     private boolean may(DashboardAction action, HttpServletRequest request) {
         try {

@@ -10,9 +10,9 @@ final class OpenAddressFailureAnalyzer extends AbstractFailureAnalyzer<OpenAddre
     protected FailureAnalysis analyze(Throwable rootFailure, OpenAddressException cause) {
         return new FailureAnalysis(
                 cause.getMessage(),
-                "Do one of the following: add Spring Security, and give users the role of worker.dashboard.role; declare"
+                "Do one of the following: add Spring Security, and give users the role of pgworker.dashboard.role; declare"
                         + " a DashboardAccess bean that decides; set server.address=127.0.0.1; or set"
-                        + " worker.dashboard.allow-any-address=true, with which requests from other machines are still"
+                        + " pgworker.dashboard.allow-any-address=true, with which requests from other machines are still"
                         + " refused.",
                 cause);
     }

@@ -212,7 +212,7 @@ final class ReadApi {
         if (query.search() != null && !payloads.allShown()) {
             throw new IllegalArgumentException(
                     "search also reads payloads and results of finished jobs, which are hidden; filter by task, queue or"
-                            + " key instead, or set worker.dashboard.payloads=shown");
+                            + " key instead, or set pgworker.dashboard.payloads=shown");
         }
         JobViews views = views(visitor);
         return source.read(() -> {

@@ -29,6 +29,6 @@ final class RoleAccess implements ExplainedAccess {
                 ? "You have not signed in. If there is nowhere to sign in, the application needs a filter chain of Spring"
                         + " Security that authenticates requests to the dashboard."
                 : "The dashboard is for users with the role " + role + " or " + actionsRole
-                        + " (worker.dashboard.role, worker.dashboard.actions-role).";
+                        + " (pgworker.dashboard.role, pgworker.dashboard.actions-role).";
     }
 }

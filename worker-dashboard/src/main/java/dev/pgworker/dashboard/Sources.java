@@ -35,7 +35,7 @@ final class Sources {
         if (dataSource != null
                 && !(beans.containsBean(dataSource) && beans.isTypeMatch(dataSource, DataSource.class))) {
             throw new InvalidConfigurationPropertyValueException(
-                    "worker.dashboard.data-source", dataSource, "It must be the name of a DataSource bean.");
+                    "pgworker.dashboard.data-source", dataSource, "It must be the name of a DataSource bean.");
         }
     }
 

@@ -11,11 +11,11 @@ import org.springframework.core.env.MapPropertySource;
 /** Has the workers record the figures that the dashboard shows, unless the application says otherwise. */
 final class StatisticsDefault implements EnvironmentPostProcessor, Ordered {
 
-    static final String PROPERTY = "worker.statistics.enabled";
+    static final String PROPERTY = "pgworker.statistics.enabled";
 
     @Override
     public void postProcessEnvironment(ConfigurableEnvironment environment, SpringApplication application) {
-        if (environment.getProperty("worker.dashboard.enabled", Boolean.class, false)) {
+        if (environment.getProperty("pgworker.dashboard.enabled", Boolean.class, false)) {
             environment
                     .getPropertySources()
                     .addLast(new MapPropertySource("workerDashboard", Map.of(PROPERTY, "true")));

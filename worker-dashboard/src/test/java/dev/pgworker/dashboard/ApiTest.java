@@ -34,7 +34,7 @@ class ApiTest {
     @BeforeAll
     static void start() {
         application = Application.unsecured(
-                "worker.enabled=false", "worker.dashboard.allow-actions=true", "worker.dashboard.payloads=shown");
+                "pgworker.enabled=false", "pgworker.dashboard.allow-actions=true", "pgworker.dashboard.payloads=shown");
         http = application.api().withCsrf();
     }
 
@@ -74,7 +74,7 @@ class ApiTest {
                         .map(item -> item.path("level").asString()))
                 .containsExactly("error", "warning", "info");
         assertThat(overview.path("attention").toString())
-                .contains("no worker has sent a heartbeat", "1 job has failed permanently", "worker.history.enabled");
+                .contains("no worker has sent a heartbeat", "1 job has failed permanently", "pgworker.history.enabled");
     }
 
     @Test
@@ -144,7 +144,7 @@ class ApiTest {
     void textThatCannotBeDecodedIsRefused(String text) {
         String answer = UnsecuredTest.raw(
                 application.port(),
-                "GET /worker/api/default/jobs?search=" + text
+                "GET /pgworker/api/default/jobs?search=" + text
                         + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
 
         assertThat(answer).startsWith("HTTP/1.1 400");

@@ -78,8 +78,8 @@ final class Application implements AutoCloseable {
                 "spring.datasource.hikari.minimum-idle=0",
                 "spring.datasource.hikari.maximum-pool-size=12",
                 "spring.main.banner-mode=off",
-                "worker.schema.name=" + schema,
-                "worker.dashboard.enabled=true",
+                "pgworker.schema.name=" + schema,
+                "pgworker.dashboard.enabled=true",
                 "server.port=0"));
         given.addAll(List.of(properties));
         return new Application(
@@ -96,7 +96,7 @@ final class Application implements AutoCloseable {
 
     /** Returns requests to the dashboard's data, of the default worker. */
     Http api() {
-        return new Http("http://localhost:" + port() + "/worker/api");
+        return new Http("http://localhost:" + port() + "/pgworker/api");
     }
 
     int port() {

@@ -30,10 +30,10 @@ class DatabaseAwayTest {
     void tabsGoOnWhenTheDatabaseIsBack() throws Exception {
         String url = TestPostgres.newDatabase("dashboard");
         try (Application application = Application.unsecured(
-                        "worker.enabled=false",
+                        "pgworker.enabled=false",
                         "spring.datasource.url=" + url,
                         "spring.datasource.hikari.connection-timeout=1000");
-                Events tab = Events.open(application.port(), "/worker/api/default/live")) {
+                Events tab = Events.open(application.port(), "/pgworker/api/default/live")) {
             tab.await("overview", data -> true);
             String database = url.replaceAll(".*/([^?]*).*", "$1");
 
@@ -62,8 +62,8 @@ class DatabaseAwayTest {
     @Test
     @Tag("thorough")
     void anExhaustedPoolIsToldSoon() throws SQLException {
-        try (Application application =
-                        Application.unsecured("worker.enabled=false", "spring.datasource.hikari.maximum-pool-size=1");
+        try (Application application = Application.unsecured(
+                        "pgworker.enabled=false", "spring.datasource.hikari.maximum-pool-size=1");
                 Connection only =
                         application.context().getBean(DataSource.class).getConnection()) {
             assertThat(only.isValid(1)).isTrue();
@@ -77,7 +77,7 @@ class DatabaseAwayTest {
     @Test
     @Tag("thorough")
     void aReadingThatTakesLongIsEnded() throws SQLException {
-        try (Application application = Application.unsecured("worker.enabled=false");
+        try (Application application = Application.unsecured("pgworker.enabled=false");
                 Connection other = DriverManager.getConnection(TestPostgres.jdbcUrl());
                 Statement statement = other.createStatement()) {
             other.setAutoCommit(false);
@@ -95,7 +95,7 @@ class DatabaseAwayTest {
     @Test
     void aLockedHistoryIsMissingFromItsPlaceAlone() throws SQLException {
         try (Application application =
-                        Application.unsecured("worker.auto-startup=false", "worker.crontab=0 4 * * * a");
+                        Application.unsecured("pgworker.auto-startup=false", "pgworker.crontab=0 4 * * * a");
                 Connection other = DriverManager.getConnection(TestPostgres.jdbcUrl());
                 Statement statement = other.createStatement()) {
             long id = application.jobs().addJob("a").id();
@@ -124,7 +124,7 @@ class DatabaseAwayTest {
     @Tag("thorough")
     void aReadingOfLockedLimitsIsEnded() throws SQLException {
         try (Application application = Application.unsecured(
-                        List.of(Replica.class), "worker.enabled=false", "worker.dashboard.data-source=replica");
+                        List.of(Replica.class), "pgworker.enabled=false", "pgworker.dashboard.data-source=replica");
                 Connection other = DriverManager.getConnection(TestPostgres.jdbcUrl());
                 Statement statement = other.createStatement()) {
             other.setAutoCommit(false);
@@ -151,11 +151,11 @@ class DatabaseAwayTest {
 
     @Test
     void aMissingSchemaIsTold() {
-        try (Application application = Application.unsecured("worker.enabled=false", "worker.schema.mode=none")) {
+        try (Application application = Application.unsecured("pgworker.enabled=false", "pgworker.schema.mode=none")) {
             var answer = application.api().get("/default/jobs");
 
             assertThat(answer.statusCode()).isEqualTo(503);
-            assertThat(Http.error(answer)).contains("worker.schema.mode=migrate");
+            assertThat(Http.error(answer)).contains("pgworker.schema.mode=migrate");
         }
     }
 
@@ -185,9 +185,9 @@ class DatabaseAwayTest {
         execute("create role dashboard_viewer login");
         try (Application application = Application.unsecured(
                 List.of(Viewer.class),
-                "worker.enabled=false",
-                "worker.dashboard.data-source=replica",
-                "worker.dashboard.allow-actions=true")) {
+                "pgworker.enabled=false",
+                "pgworker.dashboard.data-source=replica",
+                "pgworker.dashboard.allow-actions=true")) {
             long id = application.jobs().addJob("a").id();
             var refused = application.api().get("/default/jobs");
             assertThat(refused.statusCode()).isEqualTo(503);

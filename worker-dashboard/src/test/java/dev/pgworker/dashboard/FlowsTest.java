@@ -20,7 +20,7 @@ class FlowsTest {
 
     @BeforeAll
     static void start() {
-        application = Application.unsecured("worker.enabled=false");
+        application = Application.unsecured("pgworker.enabled=false");
         http = application.api();
     }
 

@@ -25,10 +25,10 @@ class InstancesTest {
     void eachWorkerHasItsJobs() {
         String second = Application.newSchema();
         try (Application application = Application.unsecured(
-                "worker.enabled=false",
-                "worker.instances.reports.enabled=false",
-                "worker.instances.reports.schema.name=" + second,
-                "worker.dashboard.allow-actions=true")) {
+                "pgworker.enabled=false",
+                "pgworker.instances.reports.enabled=false",
+                "pgworker.instances.reports.schema.name=" + second,
+                "pgworker.dashboard.allow-actions=true")) {
             Http http = application.api().withCsrf();
             assertThat(http.json("/me").path("instances").toString()).isEqualTo("[\"default\",\"reports\"]");
 
@@ -54,11 +54,11 @@ class InstancesTest {
     void workersOnOneSchemaKnowEachOthersRecurringJobs() {
         try (Application application = Application.unsecured(
                 List.of(Handlers.class),
-                "worker.dashboard.allow-actions=true",
-                "worker.history.enabled=true",
-                "worker.crontab=0 4 1 1 * quick ?id=one\n0 5 1 1 * quick ?id=other\n0 6 1 1 * quick ?id=keyed&jobKey=own\n",
-                "worker.instances.reports.concurrency=1",
-                "worker.instances.reports.crontab=0 5 1 1 * report ?id=of-reports\n")) {
+                "pgworker.dashboard.allow-actions=true",
+                "pgworker.history.enabled=true",
+                "pgworker.crontab=0 4 1 1 * quick ?id=one\n0 5 1 1 * quick ?id=other\n0 6 1 1 * quick ?id=keyed&jobKey=own\n",
+                "pgworker.instances.reports.concurrency=1",
+                "pgworker.instances.reports.crontab=0 5 1 1 * report ?id=of-reports\n")) {
             Http http = application.api().withCsrf();
 
             var items = http.json("/default/crontab").path("items");
@@ -91,7 +91,7 @@ class InstancesTest {
     @Test
     void recurringJobsAreSaidInWordsAndControlled() throws InterruptedException {
         try (Application application =
-                Application.unsecured(List.of(Handlers.class), "worker.dashboard.allow-actions=true")) {
+                Application.unsecured(List.of(Handlers.class), "pgworker.dashboard.allow-actions=true")) {
             Http http = application.api().withCsrf();
             var item = http.json("/default/crontab").path("items").get(0);
             assertThat(item.path("words").asString()).isEqualTo("At 04:00 every day (Europe/Berlin)");
@@ -151,9 +151,9 @@ class InstancesTest {
                     List.of(Handlers.class),
                     Application.withoutSecurity(
                             "server.address=127.0.0.1",
-                            "worker.auto-startup=false",
-                            "worker.instances.reports.auto-startup=false",
-                            "worker.instances.reports.crontab=0 5 1 1 * report ?id=of-reports\n"))) {
+                            "pgworker.auto-startup=false",
+                            "pgworker.instances.reports.auto-startup=false",
+                            "pgworker.instances.reports.crontab=0 5 1 1 * report ?id=of-reports\n"))) {
                 Http http = application.api();
                 List<Worker> workers = application.context().getBean(WorkerInstances.class).all().stream()
                         .map(instance -> Objects.requireNonNull(instance.worker()))

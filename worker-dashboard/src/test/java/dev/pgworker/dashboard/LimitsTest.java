@@ -30,10 +30,12 @@ class LimitsTest {
 
     @BeforeAll
     static void start() {
-        application = Application.unsecured("worker.enabled=false", "worker.dashboard.allow-actions=true");
+        application = Application.unsecured("pgworker.enabled=false", "pgworker.dashboard.allow-actions=true");
         http = application.api().withCsrf();
         careful = Application.unsecured(
-                List.of(SchedulesTest.OneAction.class), "worker.enabled=false", "worker.dashboard.allow-actions=true");
+                List.of(SchedulesTest.OneAction.class),
+                "pgworker.enabled=false",
+                "pgworker.dashboard.allow-actions=true");
     }
 
     @AfterAll
@@ -133,7 +135,7 @@ class LimitsTest {
     /** Values come from payloads, which the visitors of one application may see, and those of the other not. */
     @Test
     void valuesAreShownToThoseOnlyWhoMaySeePayloads() {
-        Application shown = Application.unsecured("worker.enabled=false", "worker.dashboard.payloads=shown");
+        Application shown = Application.unsecured("pgworker.enabled=false", "pgworker.dashboard.payloads=shown");
         try {
             for (Application one : List.of(application, shown)) {
                 JobLimits limits = one.context()

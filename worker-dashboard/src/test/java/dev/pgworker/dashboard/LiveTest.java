@@ -30,11 +30,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 /** What open tabs are told, and what they cost. */
 class LiveTest {
 
-    private static final String LIVE = "/worker/api/default/live";
+    private static final String LIVE = "/pgworker/api/default/live";
 
     @Test
     void tabsAreToldWhatBecomesOfTheirJobs() throws Exception {
-        try (Application application = Application.unsecured(List.of(Handlers.class), "worker.concurrency=2")) {
+        try (Application application = Application.unsecured(List.of(Handlers.class), "pgworker.concurrency=2")) {
             Job slow = application.jobs().addJob("slow");
             Job quick = application.jobs().addJob("elsewhere");
             try (Events tab = Events.open(application.port(), LIVE + "?ids=" + slow.id() + "," + quick.id());
@@ -64,7 +64,7 @@ class LiveTest {
     @Test
     void tabsAreToldOfALongChange() throws Exception {
         try (Application application =
-                Application.unsecured("worker.enabled=false", "worker.dashboard.allow-actions=true")) {
+                Application.unsecured("pgworker.enabled=false", "pgworker.dashboard.allow-actions=true")) {
             application
                     .jobs()
                     .addJobs(IntStream.range(0, 5_000)
@@ -120,7 +120,7 @@ class LiveTest {
     @Test
     @Tag("thorough")
     void allTabsAreServedByOneReading() throws Exception {
-        try (Application application = Application.unsecured(List.of(Counting.class), "worker.enabled=false")) {
+        try (Application application = Application.unsecured(List.of(Counting.class), "pgworker.enabled=false")) {
             AtomicInteger taken = application.context().getBean(Counting.class).taken;
             List<Events> tabs = new ArrayList<>();
             try {
@@ -150,7 +150,7 @@ class LiveTest {
     @Test
     @Tag("thorough")
     void theThreadEndsWithTheLastTab() throws Exception {
-        try (Application application = Application.unsecured("worker.enabled=false")) {
+        try (Application application = Application.unsecured("pgworker.enabled=false")) {
             LiveHub hub = application.context().getBean(Dashboard.class).hub();
             try (Events tab = Events.open(application.port(), LIVE)) {
                 tab.await("overview", data -> true);
@@ -174,7 +174,7 @@ class LiveTest {
     @Test
     @Tag("thorough")
     void aTabThatReadsNothingHindersNobody() throws Exception {
-        try (Application application = Application.unsecured("worker.enabled=false");
+        try (Application application = Application.unsecured("pgworker.enabled=false");
                 Socket deaf = new Socket(InetAddress.getLoopbackAddress(), application.port())) {
             deaf.setReceiveBufferSize(1024);
             deaf.getOutputStream().write(("GET " + LIVE + " HTTP/1.1\r\nHost: localhost\r\n\r\n").getBytes(UTF_8));
@@ -197,7 +197,7 @@ class LiveTest {
     @Test
     void aStopEndsTheStreamsAtOnce() throws Exception {
         Application application =
-                Application.unsecured("worker.enabled=false", "spring.lifecycle.timeout-per-shutdown-phase=30s");
+                Application.unsecured("pgworker.enabled=false", "spring.lifecycle.timeout-per-shutdown-phase=30s");
         try (Events tab = Events.open(application.port(), LIVE)) {
             tab.await("overview", data -> true);
             long begin = System.nanoTime();
@@ -210,7 +210,7 @@ class LiveTest {
 
     @Test
     void thereIsALimitOfTabs() throws IOException, InterruptedException {
-        try (Application application = Application.unsecured("worker.enabled=false")) {
+        try (Application application = Application.unsecured("pgworker.enabled=false")) {
             LiveHub hub = application.context().getBean(Dashboard.class).hub();
             List<Events> tabs = new ArrayList<>();
             try {

@@ -16,7 +16,7 @@ class PayloadsTest {
 
     @Test
     void byDefaultTheyAreHidden() {
-        try (Application application = Application.unsecured("worker.enabled=false")) {
+        try (Application application = Application.unsecured("pgworker.enabled=false")) {
             long id = application
                     .jobs()
                     .addJob(
@@ -48,7 +48,7 @@ class PayloadsTest {
     @Test
     void aRuleDecidesAboutEach() {
         try (Application application =
-                Application.unsecured(List.of(DocumentedDashboard.Payloads.class), "worker.enabled=false")) {
+                Application.unsecured(List.of(DocumentedDashboard.Payloads.class), "pgworker.enabled=false")) {
             long greeting = application
                     .jobs()
                     .addJob("send-greeting", Map.of("name", "Kim"))

@@ -81,9 +81,9 @@ class PoolerTest {
                 Application.with(
                         List.of(
                                 "spring.datasource.url=" + pooled,
-                                "worker.dashboard.allow-actions=true",
-                                "worker.history.enabled=true",
-                                "worker.statistics.enabled=true"),
+                                "pgworker.dashboard.allow-actions=true",
+                                "pgworker.history.enabled=true",
+                                "pgworker.statistics.enabled=true"),
                         properties));
         closed.add(application);
         return application;
@@ -94,13 +94,13 @@ class PoolerTest {
     void pagesAndActionsLeaveNothing(String mode) throws Exception {
         String pooled = behind(mode);
         ForeignApplication foreign = foreign(pooled);
-        Application application = application(pooled, "worker.listen.url=" + (mode.equals("session") ? pooled : url));
+        Application application = application(pooled, "pgworker.listen.url=" + (mode.equals("session") ? pooled : url));
         for (int i = 0; i < 20; i++) {
             application.jobs().addJob("quick");
         }
         Job kept = application.jobs().addJob("elsewhere");
         Http http = application.api().withCsrf();
-        try (Events tab = Events.open(application.port(), "/worker/api/default/live?ids=" + kept.id())) {
+        try (Events tab = Events.open(application.port(), "/pgworker/api/default/live?ids=" + kept.id())) {
             for (int i = 0; i < TIMES; i++) {
                 PAGES.forEach(page -> http.json("/default/" + page));
                 http.json("/default/jobs/" + kept.id());
@@ -150,7 +150,7 @@ class PoolerTest {
         new SchemaMigrator(new DriverManagerDataSource(url), new WorkerSchema(schema)).migrate();
 
         Application application = application(
-                pooled, "worker.schema.name=" + schema, "worker.schema.mode=none", "worker.listen.url=" + url);
+                pooled, "pgworker.schema.name=" + schema, "pgworker.schema.mode=none", "pgworker.listen.url=" + url);
 
         Awaitility.await()
                 .until(() -> output.getAll()

@@ -23,7 +23,7 @@ class PropertiesTest {
 
     private static final String HEAD = """
 
-            ## worker.dashboard
+            ## pgworker.dashboard
 
             Of the module [worker-dashboard](dashboard.md).
 

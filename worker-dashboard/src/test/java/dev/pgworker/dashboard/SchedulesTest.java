@@ -42,12 +42,12 @@ class SchedulesTest {
     @BeforeAll
     static void start() {
         application = Application.unsecured(
-                "worker.enabled=false", "worker.dashboard.allow-actions=true", "worker.dashboard.payloads=shown");
+                "pgworker.enabled=false", "pgworker.dashboard.allow-actions=true", "pgworker.dashboard.payloads=shown");
         http = application.api().withCsrf();
         careful = Application.unsecured(
                 List.of(DocumentedDashboard.Payloads.class, OneAction.class),
-                "worker.enabled=false",
-                "worker.dashboard.allow-actions=true");
+                "pgworker.enabled=false",
+                "pgworker.dashboard.allow-actions=true");
     }
 
     /** Lets a visitor do what a header names, and nothing else. */

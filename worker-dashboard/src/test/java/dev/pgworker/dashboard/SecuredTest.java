@@ -33,11 +33,11 @@ class SecuredTest {
                     User.withUsername("ann").password("{noop}ann").roles("USER").build(),
                     User.withUsername("rita")
                             .password("{noop}rita")
-                            .roles("WORKER_READER")
+                            .roles("PGWORKER_READER")
                             .build(),
                     User.withUsername("olga")
                             .password("{noop}olga")
-                            .roles("WORKER_OPERATOR")
+                            .roles("PGWORKER_OPERATOR")
                             .build());
         }
     }
@@ -103,8 +103,8 @@ class SecuredTest {
     @Test
     void aChainThatPermitsEverythingOpensNothing() {
         try (Application application = Application.secured(
-                List.of(Users.class, EverythingPermitted.class), "worker.dashboard.allow-actions=true")) {
-            HttpResponse<String> anonymous = application.http().get("/worker/");
+                List.of(Users.class, EverythingPermitted.class), "pgworker.dashboard.allow-actions=true")) {
+            HttpResponse<String> anonymous = application.http().get("/pgworker/");
             assertThat(anonymous.statusCode()).isEqualTo(401);
             assertThat(anonymous.headers().firstValue("WWW-Authenticate")).isPresent();
             assertThat(application.api().get("/me").statusCode()).isEqualTo(401);
@@ -112,8 +112,8 @@ class SecuredTest {
 
             HttpResponse<String> user = as(application.api(), "ann").get("/me");
             assertThat(user.statusCode()).isEqualTo(403);
-            assertThat(Http.error(user)).contains("WORKER_READER or WORKER_OPERATOR");
-            assertThat(as(application.http(), "ann").get("/worker/").statusCode())
+            assertThat(Http.error(user)).contains("PGWORKER_READER or PGWORKER_OPERATOR");
+            assertThat(as(application.http(), "ann").get("/pgworker/").statusCode())
                     .isEqualTo(403);
 
             Http reader = as(application.api(), "rita");
@@ -133,7 +133,7 @@ class SecuredTest {
     @Test
     void operatorsChangeWithBothTokens() {
         try (Application application = Application.secured(
-                List.of(Users.class, EverythingPermitted.class), "worker.dashboard.allow-actions=true")) {
+                List.of(Users.class, EverythingPermitted.class), "pgworker.dashboard.allow-actions=true")) {
             Http operator = as(application.api(), "olga").withCsrf();
 
             assertThat(operator.post("/default/jobs", ADD).statusCode()).isEqualTo(200);
@@ -155,7 +155,7 @@ class SecuredTest {
     void changesPassAProxyThatAsksUnderAnotherName() {
         try (Application application = Application.secured(
                 List.of(Users.class, EverythingPermitted.class),
-                "worker.dashboard.allow-actions=true",
+                "pgworker.dashboard.allow-actions=true",
                 "server.forward-headers-strategy=framework")) {
             Http operator = as(application.api(), "olga")
                     .with("Host", "backend:8080")
@@ -179,7 +179,7 @@ class SecuredTest {
     void visitorsAreSentToTheLoginOfTheApplication() {
         try (Application application = Application.secured(List.of(Users.class, Login.class))) {
             HttpResponse<String> page =
-                    application.http().with("Accept", "text/html").get("/worker/jobs?state=failed");
+                    application.http().with("Accept", "text/html").get("/pgworker/jobs?state=failed");
             assertThat(page.statusCode()).isEqualTo(302);
             assertThat(page.headers().firstValue("Location").orElseThrow()).endsWith("/login");
             assertThat(application.api().get("/default/overview").statusCode()).isEqualTo(401);
@@ -189,7 +189,7 @@ class SecuredTest {
     @Test
     void withoutAChainForItNobodyHasAccess() {
         try (Application application = Application.secured(List.of(Users.class, Elsewhere.class))) {
-            assertThat(application.http().get("/worker/").statusCode()).isEqualTo(401);
+            assertThat(application.http().get("/pgworker/").statusCode()).isEqualTo(401);
             assertThat(as(application.api(), "olga").get("/me").statusCode()).isEqualTo(401);
         }
     }
@@ -197,7 +197,7 @@ class SecuredTest {
     @Test
     void anAccessBeanDecidesInstead() {
         try (Application application = Application.unsecured(
-                List.of(OwnAccess.class), "worker.dashboard.allow-actions=true", "server.address=0.0.0.0")) {
+                List.of(OwnAccess.class), "pgworker.dashboard.allow-actions=true", "server.address=0.0.0.0")) {
             assertThat(application.api().get("/me").statusCode()).isEqualTo(403);
             Http visitor = application.api().with("X-Word", "let me in").with("X-Forwarded-For", "1.2.3.4");
             assertThat(visitor.json("/me").path("actions").toString()).isEqualTo("[\"add\"]");
@@ -226,10 +226,10 @@ class SecuredTest {
             Http operator = as(application.api(), "olga").withCsrf();
 
             assertThat(operator.json("/me").path("readOnlyReason").asString())
-                    .contains("worker.dashboard.allow-actions");
+                    .contains("pgworker.dashboard.allow-actions");
             HttpResponse<String> answer = operator.post("/default/jobs", ADD);
             assertThat(answer.statusCode()).isEqualTo(403);
-            assertThat(Http.error(answer)).contains("worker.dashboard.allow-actions");
+            assertThat(Http.error(answer)).contains("pgworker.dashboard.allow-actions");
         }
     }
 
@@ -237,8 +237,8 @@ class SecuredTest {
     void theChainAndTheAccessOfTheGuideDoWhatItSays() {
         try (Application application = Application.secured(
                 List.of(Users.class, Login.class, DocumentedDashboard.Chain.class),
-                "worker.dashboard.allow-actions=true")) {
-            assertThat(application.http().get("/worker/").statusCode()).isEqualTo(401);
+                "pgworker.dashboard.allow-actions=true")) {
+            assertThat(application.http().get("/pgworker/").statusCode()).isEqualTo(401);
             assertThat(as(application.api(), "ann").get("/me").statusCode()).isEqualTo(403);
             assertThat(as(application.api(), "rita").json("/me").path("actions"))
                     .isEmpty();
@@ -250,7 +250,7 @@ class SecuredTest {
         }
         try (Application application = Application.secured(
                 List.of(Staff.class, EverythingPermitted.class, DocumentedDashboard.Access.class),
-                "worker.dashboard.allow-actions=true")) {
+                "pgworker.dashboard.allow-actions=true")) {
             assertThat(as(application.api(), "ann").get("/me").statusCode()).isEqualTo(403);
             assertThat(as(application.api(), "sam").json("/me").path("actions").toString())
                     .isEqualTo("[\"run-now\"]");

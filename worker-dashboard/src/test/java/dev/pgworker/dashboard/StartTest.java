@@ -34,7 +34,7 @@ class StartTest {
     private static final String[] PROPERTIES = {
         "spring.datasource.url=" + TestPostgres.jdbcUrl(),
         "spring.datasource.hikari.minimum-idle=0",
-        "worker.schema.mode=none"
+        "pgworker.schema.mode=none"
     };
 
     @Test
@@ -46,7 +46,7 @@ class StartTest {
         new WebApplicationContextRunner()
                 .withConfiguration(configurations)
                 .withPropertyValues(PROPERTIES)
-                .withPropertyValues("worker.dashboard.enabled=true")
+                .withPropertyValues("pgworker.dashboard.enabled=true")
                 .run(context -> assertThat(context).hasSingleBean(Dashboard.class));
     }
 
@@ -55,7 +55,7 @@ class StartTest {
         new ApplicationContextRunner()
                 .withConfiguration(configurations)
                 .withPropertyValues(PROPERTIES)
-                .withPropertyValues("worker.dashboard.enabled=true")
+                .withPropertyValues("pgworker.dashboard.enabled=true")
                 .run(context -> assertThat(context).hasNotFailed().doesNotHaveBean(Dashboard.class));
     }
 
@@ -64,7 +64,7 @@ class StartTest {
         new ReactiveWebApplicationContextRunner()
                 .withConfiguration(configurations)
                 .withPropertyValues(PROPERTIES)
-                .withPropertyValues("worker.dashboard.enabled=true")
+                .withPropertyValues("pgworker.dashboard.enabled=true")
                 .run(context -> assertThat(context).hasNotFailed().doesNotHaveBean(Dashboard.class));
 
         assertThat(output).contains("There is no dashboard, because it needs Spring MVC");
@@ -75,8 +75,8 @@ class StartTest {
             strings = {
                 "",
                 "/",
-                "worker",
-                "/worker/",
+                "pgworker",
+                "/pgworker/",
                 "/**",
                 "/a/*",
                 "/{x}",
@@ -91,20 +91,20 @@ class StartTest {
         new WebApplicationContextRunner()
                 .withConfiguration(configurations)
                 .withPropertyValues(PROPERTIES)
-                .withPropertyValues("worker.dashboard.enabled=true", "worker.dashboard.path=" + path)
+                .withPropertyValues("pgworker.dashboard.enabled=true", "pgworker.dashboard.path=" + path)
                 .run(context -> assertThat(context.getStartupFailure())
                         .rootCause()
                         .isInstanceOf(InvalidConfigurationPropertyValueException.class)
-                        .hasMessageContaining("worker.dashboard.path"));
+                        .hasMessageContaining("pgworker.dashboard.path"));
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"server.address=0.0.0.0", "server.address=::", "worker.enabled=true"})
+    @ValueSource(strings = {"server.address=0.0.0.0", "server.address=::", "pgworker.enabled=true"})
     void aServerThatOthersCanReachDoesNotStart(String property) {
         assertThatThrownBy(() -> Application.start(
                         Application.newSchema(),
                         List.of(),
-                        Application.withoutSecurity("worker.schema.mode=none", property)))
+                        Application.withoutSecurity("pgworker.schema.mode=none", property)))
                 .satisfies(failure -> {
                     Throwable cause = failure;
                     while (!(cause instanceof OpenAddressException)) {
@@ -114,7 +114,7 @@ class StartTest {
                     FailureAnalysis analysis = new OpenAddressFailureAnalyzer().analyze(failure);
                     assertThat(analysis.getDescription()).contains("without Spring Security");
                     assertThat(analysis.getAction())
-                            .contains("worker.dashboard.allow-any-address=true", "server.address=127.0.0.1");
+                            .contains("pgworker.dashboard.allow-any-address=true", "server.address=127.0.0.1");
                 });
     }
 
@@ -124,7 +124,7 @@ class StartTest {
         try (Application application = Application.start(
                 Application.newSchema(),
                 List.of(),
-                Application.withoutSecurity("worker.dashboard.allow-any-address=true"))) {
+                Application.withoutSecurity("pgworker.dashboard.allow-any-address=true"))) {
             assertThat(application.api().get("/me").statusCode()).isEqualTo(200);
             assertThat(application
                             .api()
@@ -155,7 +155,7 @@ class StartTest {
         try (Application application = Application.unsecured(
                 "server.servlet.context-path=/shop",
                 "spring.mvc.servlet.path=/mvc",
-                "worker.dashboard.path=/ops/jobs")) {
+                "pgworker.dashboard.path=/ops/jobs")) {
             assertThat(application.http().get("/shop/ops/jobs").headers().firstValue("Location"))
                     .hasValue("/shop/ops/jobs/");
             assertThat(application.http().get("/shop/ops/jobs/tasks").body())
@@ -170,10 +170,10 @@ class StartTest {
         new WebApplicationContextRunner()
                 .withConfiguration(configurations)
                 .withPropertyValues(PROPERTIES)
-                .withPropertyValues("worker.dashboard.enabled=true", "worker.dashboard.data-source=replica")
+                .withPropertyValues("pgworker.dashboard.enabled=true", "pgworker.dashboard.data-source=replica")
                 .run(context -> assertThat(context.getStartupFailure())
                         .rootCause()
-                        .hasMessageContaining("worker.dashboard.data-source"));
+                        .hasMessageContaining("pgworker.dashboard.data-source"));
     }
 
     @Test

@@ -32,7 +32,7 @@ class UnsecuredTest {
 
     @BeforeAll
     static void start() {
-        application = Application.unsecured("worker.dashboard.allow-actions=true");
+        application = Application.unsecured("pgworker.dashboard.allow-actions=true");
     }
 
     @AfterAll
@@ -42,7 +42,7 @@ class UnsecuredTest {
 
     @Test
     void thisMachineHasAccess() {
-        assertThat(application.http().get("/worker/").statusCode()).isEqualTo(200);
+        assertThat(application.http().get("/pgworker/").statusCode()).isEqualTo(200);
         assertThat(application.api().json("/me").path("actions")).hasSize(15);
         assertThat(application.api().json("/me").path("version").asString()).matches("[0-9]+\\.[0-9]+.*");
     }
@@ -72,11 +72,11 @@ class UnsecuredTest {
         "X-Arr-ClientIP, 1.2.3.4"
     })
     void whatAProxyHasPassedOnIsRefused(String header, String value) {
-        HttpResponse<String> answer = application.http().with(header, value).get("/worker/api/me");
+        HttpResponse<String> answer = application.http().with(header, value).get("/pgworker/api/me");
 
         assertThat(answer.statusCode()).isEqualTo(403);
         assertThat(Http.error(answer)).contains("proxy").contains("Add Spring Security");
-        assertThat(application.http().with(header, value).get("/worker/").statusCode())
+        assertThat(application.http().with(header, value).get("/pgworker/").statusCode())
                 .isEqualTo(403);
     }
 
@@ -86,7 +86,7 @@ class UnsecuredTest {
             try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), application.port())) {
                 String version = protocol.substring(0, 3);
                 socket.getOutputStream()
-                        .write(("GET /worker/api/me HTTP/" + version
+                        .write(("GET /pgworker/api/me HTTP/" + version
                                         + "\r\nHost: localhost\r\nConnection: close\r\n\r\n")
                                 .getBytes(StandardCharsets.US_ASCII));
                 String answer = new String(socket.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
@@ -107,14 +107,14 @@ class UnsecuredTest {
                 "[::]"
             })
     void namesOfOtherMachinesAreRefused(String host) {
-        assertThat(application.http().with("Host", host).get("/worker/api/me").statusCode())
+        assertThat(application.http().with("Host", host).get("/pgworker/api/me").statusCode())
                 .isEqualTo(403);
     }
 
     @ParameterizedTest
     @ValueSource(strings = {"localhost", "LOCALHOST:8080", "127.0.0.1", "127.1.2.3:99", "[::1]", "[::1]:8080"})
     void namesOfThisMachineAreAccepted(String host) {
-        assertThat(application.http().with("Host", host).get("/worker/api/me").statusCode())
+        assertThat(application.http().with("Host", host).get("/pgworker/api/me").statusCode())
                 .isEqualTo(200);
     }
 
@@ -146,7 +146,7 @@ class UnsecuredTest {
     @Test
     void aHeaderDoesNotMakeASenderLocal() {
         try (Application behind = Application.unsecured(
-                "worker.enabled=false",
+                "pgworker.enabled=false",
                 "server.forward-headers-strategy=none",
                 "server.tomcat.remoteip.remote-ip-header=x-sender")) {
             assertThat(behind.api()
@@ -182,7 +182,7 @@ class UnsecuredTest {
     @ParameterizedTest
     @ValueSource(classes = {OwnValve.class, OwnFilter.class})
     void whatAnApplicationItselfTakesFromHeadersIsNotBelieved(Class<?> configuration) {
-        try (Application behind = Application.unsecured(List.of(configuration), "worker.enabled=false")) {
+        try (Application behind = Application.unsecured(List.of(configuration), "pgworker.enabled=false")) {
             HttpResponse<String> answer =
                     behind.api().with("X-Sender", "127.0.0.1").get("/default/jobs");
 
@@ -193,13 +193,13 @@ class UnsecuredTest {
 
     @ParameterizedTest
     @CsvSource({
-        "/worker/api/me, cross-site, no-cors, 403",
-        "/worker/api/default/live, same-site, cors, 403",
-        "/worker/api/default/jobs, cross-site, navigate, 403",
-        "/worker/, cross-site, no-cors, 403",
-        "/worker/, cross-site, navigate, 200",
-        "/worker/api/me, same-origin, cors, 200",
-        "/worker/api/me, none, navigate, 200"
+        "/pgworker/api/me, cross-site, no-cors, 403",
+        "/pgworker/api/default/live, same-site, cors, 403",
+        "/pgworker/api/default/jobs, cross-site, navigate, 403",
+        "/pgworker/, cross-site, no-cors, 403",
+        "/pgworker/, cross-site, navigate, 200",
+        "/pgworker/api/me, same-origin, cors, 200",
+        "/pgworker/api/me, none, navigate, 200"
     })
     void pagesOfOtherSitesReadNothing(String path, String site, String mode, int status) {
         assertThat(application
@@ -214,7 +214,7 @@ class UnsecuredTest {
     @Test
     void everyAnswerProtectsItself() {
         for (String path :
-                new String[] {"/worker/", "/worker/api/me", "/worker/api/nonsense", "/worker/assets/none.js"}) {
+                new String[] {"/pgworker/", "/pgworker/api/me", "/pgworker/api/nonsense", "/pgworker/assets/none.js"}) {
             HttpResponse<String> answer = application.http().get(path);
 
             assertThat(answer.headers().firstValue("Content-Security-Policy"))
@@ -225,26 +225,26 @@ class UnsecuredTest {
             assertThat(answer.headers().firstValue("X-Content-Type-Options")).hasValue("nosniff");
             assertThat(answer.headers().firstValue("X-Frame-Options")).hasValue("DENY");
             assertThat(answer.headers().firstValue("Cache-Control"))
-                    .hasValue(path.equals("/worker/") ? "no-cache" : "no-store");
+                    .hasValue(path.equals("/pgworker/") ? "no-cache" : "no-store");
         }
     }
 
     @Test
     void thePageKnowsWhereItIs() {
-        assertThat(application.http().get("/worker/").body()).contains("<base href=\"/worker/\">");
-        assertThat(application.http().get("/worker/jobs?state=failed").body()).contains("<base href=\"/worker/\">");
-        HttpResponse<String> redirect = application.http().get("/worker");
+        assertThat(application.http().get("/pgworker/").body()).contains("<base href=\"/pgworker/\">");
+        assertThat(application.http().get("/pgworker/jobs?state=failed").body()).contains("<base href=\"/pgworker/\">");
+        HttpResponse<String> redirect = application.http().get("/pgworker");
         assertThat(redirect.statusCode()).isEqualTo(302);
-        assertThat(redirect.headers().firstValue("Location")).hasValue("/worker/");
+        assertThat(redirect.headers().firstValue("Location")).hasValue("/pgworker/");
     }
 
     @Test
     void filesAreNotSentAgain() {
-        HttpResponse<String> first = application.http().get("/worker/");
+        HttpResponse<String> first = application.http().get("/pgworker/");
         String tag = first.headers().firstValue("ETag").orElseThrow();
 
         HttpResponse<String> second =
-                application.http().with("If-None-Match", tag).get("/worker/");
+                application.http().with("If-None-Match", tag).get("/pgworker/");
 
         assertThat(second.statusCode()).isEqualTo(304);
         assertThat(second.body()).isEmpty();
@@ -254,17 +254,17 @@ class UnsecuredTest {
     @ParameterizedTest
     @ValueSource(
             strings = {
-                "/worker/assets/../index.html",
-                "/worker/assets/%2e%2e/index.html",
-                "/worker/assets/..%2findex.html",
-                "/worker/assets/%2e%2e%2f%2e%2e%2fDashboardServlet.class",
-                "/worker/assets/..%5cindex.html",
-                "/worker/assets//etc/passwd",
-                "/worker/assets/.hidden.js",
-                "/worker/assets/x.class",
-                "/worker/assets/",
-                "/worker/assets/%00.js",
-                "/worker/..;/application.properties"
+                "/pgworker/assets/../index.html",
+                "/pgworker/assets/%2e%2e/index.html",
+                "/pgworker/assets/..%2findex.html",
+                "/pgworker/assets/%2e%2e%2f%2e%2e%2fDashboardServlet.class",
+                "/pgworker/assets/..%5cindex.html",
+                "/pgworker/assets//etc/passwd",
+                "/pgworker/assets/.hidden.js",
+                "/pgworker/assets/x.class",
+                "/pgworker/assets/",
+                "/pgworker/assets/%00.js",
+                "/pgworker/..;/application.properties"
             })
     void nothingElseIsServed(String path) {
         String answer =
@@ -280,7 +280,7 @@ class UnsecuredTest {
     void aLongPathIsNotFound() {
         String answer = raw(
                 application.port(),
-                "GET /worker/assets" + "/a".repeat(2_500)
+                "GET /pgworker/assets" + "/a".repeat(2_500)
                         + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
 
         assertThat(answer).startsWith("HTTP/1.1 404");
@@ -300,7 +300,7 @@ class UnsecuredTest {
     @ParameterizedTest
     @ValueSource(strings = {"PUT", "DELETE", "PATCH", "OPTIONS", "PROPFIND"})
     void otherMethodsAreRefused(String method) {
-        HttpResponse<String> answer = application.http().send(method, "/worker/api/me", "");
+        HttpResponse<String> answer = application.http().send(method, "/pgworker/api/me", "");
 
         assertThat(answer.statusCode()).isEqualTo(405);
         assertThat(answer.headers().firstValue("Allow")).hasValue("GET, HEAD, POST");
@@ -309,14 +309,14 @@ class UnsecuredTest {
 
     @Test
     void headIsAGetWithoutBody() {
-        HttpResponse<String> head = application.http().send("HEAD", "/worker/", "");
+        HttpResponse<String> head = application.http().send("HEAD", "/pgworker/", "");
 
         assertThat(head.statusCode()).isEqualTo(200);
         assertThat(head.body()).isEmpty();
         assertThat(head.headers().firstValueAsLong("Content-Length").orElse(0)).isPositive();
         assertThat(application
                         .http()
-                        .send("HEAD", "/worker/api/default/live", "")
+                        .send("HEAD", "/pgworker/api/default/live", "")
                         .statusCode())
                 .isEqualTo(405);
     }
@@ -324,7 +324,7 @@ class UnsecuredTest {
     @ParameterizedTest
     @ValueSource(strings = {"text/html", "application/xml", "*/*;q=0", "!!", "image/png"})
     void dataIsJsonWhateverIsAccepted(String accept) {
-        HttpResponse<String> answer = application.http().with("Accept", accept).get("/worker/api/none/overview");
+        HttpResponse<String> answer = application.http().with("Accept", accept).get("/pgworker/api/none/overview");
 
         assertThat(answer.statusCode()).isEqualTo(404);
         assertThat(answer.headers().firstValue("Content-Type"))

@@ -23,9 +23,9 @@ public final class DocumentedDashboard {
         @Bean
         @Order(1)
         SecurityFilterChain dashboard(HttpSecurity http) {
-            return http.securityMatcher("/worker/**")
+            return http.securityMatcher("/pgworker/**")
                     .authorizeHttpRequests(
-                            requests -> requests.anyRequest().hasAnyRole("WORKER_READER", "WORKER_OPERATOR"))
+                            requests -> requests.anyRequest().hasAnyRole("PGWORKER_READER", "PGWORKER_OPERATOR"))
                     .httpBasic(Customizer.withDefaults())
                     .build();
         }

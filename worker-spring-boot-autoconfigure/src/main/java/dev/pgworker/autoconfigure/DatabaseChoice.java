@@ -41,7 +41,7 @@ final class DatabaseChoice {
      */
     WorkerDatabase ofDefault(WorkerProperties properties) {
         if (properties.dataSource() != null) {
-            return database(named("worker.data-source", properties.dataSource(), DataSource.class));
+            return database(named("pgworker.data-source", properties.dataSource(), DataSource.class));
         }
         Map<String, DataSource> marked = marked(DataSource.class, WorkerDataSource.class);
         if (marked.size() > 1) {
@@ -74,7 +74,7 @@ final class DatabaseChoice {
             throw new WorkerConfigurationException(
                     "It is not clear which data source the worker is to use: "
                             + String.join(", ", names(DataSource.class)) + ".",
-                    "Mark one with @WorkerDataSource or @Primary, or set worker.data-source to the name of its bean.");
+                    "Mark one with @WorkerDataSource or @Primary, or set pgworker.data-source to the name of its bean.");
         }
         return primary;
     }

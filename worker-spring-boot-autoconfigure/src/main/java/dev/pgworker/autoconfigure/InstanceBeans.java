@@ -25,7 +25,7 @@ import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.step.JobSignals;
 
 /**
- * Registers the beans of {@code worker.instances.<name>}: each is injected with the qualifier {@code name}, and never without.
+ * Registers the beans of {@code pgworker.instances.<name>}: each is injected with the qualifier {@code name}, and never without.
  * They are made by a method of a factory, so that they can be registered ahead of time, too.
  */
 abstract class InstanceBeans implements ImportBeanDefinitionRegistrar, EnvironmentAware {

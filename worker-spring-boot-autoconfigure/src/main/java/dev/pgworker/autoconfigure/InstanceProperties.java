@@ -25,12 +25,12 @@ import org.springframework.core.env.Environment;
 import org.springframework.core.io.DefaultResourceLoader;
 
 /**
- * Reads {@code worker.instances.<name>.*}. What is not set there is as in {@code worker.*}, except what belongs to one worker
+ * Reads {@code pgworker.instances.<name>.*}. What is not set there is as in {@code pgworker.*}, except what belongs to one worker
  * alone: its tasks, recurring jobs and data source, and with a data source of its own the connections.
  */
 final class InstanceProperties {
 
-    static final String PREFIX = "worker.instances";
+    static final String PREFIX = "pgworker.instances";
 
     private static final Pattern NAME = Pattern.compile("[a-z][a-z0-9]*(-[a-z0-9]+)*+");
 
@@ -116,11 +116,11 @@ final class InstanceProperties {
                 .bindOrCreate(prefix, Bindable.of(WorkerProperties.class), null);
     }
 
-    /** Has the value of {@code worker.x} for {@code worker.instances.<name>.x}. */
+    /** Has the value of {@code pgworker.x} for {@code pgworker.instances.<name>.x}. */
     private record Inherited(ConfigurationPropertySource source, ConfigurationPropertyName prefix, boolean ownDatabase)
             implements ConfigurationPropertySource {
 
-        private static final ConfigurationPropertyName WORKER = ConfigurationPropertyName.of("worker");
+        private static final ConfigurationPropertyName WORKER = ConfigurationPropertyName.of("pgworker");
 
         @Override
         public @Nullable ConfigurationProperty getConfigurationProperty(ConfigurationPropertyName name) {

@@ -39,7 +39,7 @@ import static dev.pgworker.autoconfigure.WorkerInstances.DEFAULT;
 
 /**
  * Auto-configuration for adding and administering jobs on the application's data source, and for the schema that holds
- * them; likewise for each of {@code worker.instances}. The names of all beans begin with {@code worker}, so that they do
+ * them; likewise for each of {@code pgworker.instances}. The names of all beans begin with {@code worker}, so that they do
  * not conflict with beans of the application or of another scheduler.
  *
  * @since 0.1.0
@@ -89,7 +89,7 @@ public final class JobSchedulerAutoConfiguration {
     /** Where the application has Bean Validation. */
     @Configuration(proxyBeanMethods = false)
     @ConditionalOnClass(Validator.class)
-    @ConditionalOnBooleanProperty(name = "worker.validate-payloads", matchIfMissing = true)
+    @ConditionalOnBooleanProperty(name = "pgworker.validate-payloads", matchIfMissing = true)
     static class Validation {
 
         @Bean

@@ -10,9 +10,9 @@ final class PoolTooSmallFailureAnalyzer extends AbstractFailureAnalyzer<PoolTooS
     protected FailureAnalysis analyze(Throwable rootFailure, PoolTooSmallException cause) {
         return new FailureAnalysis(
                 cause.getMessage(),
-                "Set spring.datasource.hikari.maximum-pool-size to at least 3, or set worker.listen.url, which may be"
+                "Set spring.datasource.hikari.maximum-pool-size to at least 3, or set pgworker.listen.url, which may be"
                         + " the same URL as spring.datasource.url, to listen outside the pool. An application that"
-                        + " only adds jobs sets worker.enabled=false.",
+                        + " only adds jobs sets pgworker.enabled=false.",
                 cause);
     }
 }

@@ -77,7 +77,7 @@ final class WorkerAssembly {
             throw new WorkerConfigurationException(
                     "There are several Worker beans, and none of them is the default one: "
                             + String.join(", ", beans.getBeanNamesForType(Worker.class)) + ".",
-                    "Mark with @Primary the one that health, metrics and endpoint show, or configure worker.instances"
+                    "Mark with @Primary the one that health, metrics and endpoint show, or configure pgworker.instances"
                             + " instead of beans.");
         }
         if (!factory.hasMade(worker)) {
@@ -100,7 +100,7 @@ final class WorkerAssembly {
             log.warn(
                     "The application's own Worker bean takes the place of the auto-configured one, and does not serve the"
                             + " @JobHandler methods of {}: their jobs wait. Declare a WorkerBuilderCustomizer instead of a"
-                            + " Worker, or configure worker.instances for a further one",
+                            + " Worker, or configure pgworker.instances for a further one",
                     unserved);
         }
     }

@@ -29,7 +29,7 @@ import dev.pgworker.task.PayloadCodec;
 import dev.pgworker.task.TaskRegistration;
 
 /**
- * Auto-configuration for running jobs, unless disabled: the worker, and one for each of {@code worker.instances}.
+ * Auto-configuration for running jobs, unless disabled: the worker, and one for each of {@code pgworker.instances}.
  *
  * @since 0.1.0
  */
@@ -54,7 +54,7 @@ public final class WorkerAutoConfiguration {
     @Bean
     @Lazy
     @ConditionalOnMissingBean
-    @ConditionalOnProperty(name = "worker.enabled", matchIfMissing = true)
+    @ConditionalOnProperty(name = "pgworker.enabled", matchIfMissing = true)
     Worker defaultWorker(WorkerFactory factory) {
         return factory.worker(WorkerInstances.DEFAULT);
     }
@@ -71,7 +71,7 @@ public final class WorkerAutoConfiguration {
     }
 
     @Bean
-    @ConditionalOnBooleanProperty("worker.application-events")
+    @ConditionalOnBooleanProperty("pgworker.application-events")
     WorkerEventListener workerApplicationEvents(ApplicationEventPublisher publisher) {
         return publisher::publishEvent;
     }

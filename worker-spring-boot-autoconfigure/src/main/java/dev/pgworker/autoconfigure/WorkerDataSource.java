@@ -10,7 +10,7 @@ import org.springframework.beans.factory.annotation.Qualifier;
 
 /**
  * Marks the data source whose database holds the jobs, in an application that has several. It takes precedence over the
- * primary data source; the property {@code worker.data-source} takes precedence over both.
+ * primary data source; the property {@code pgworker.data-source} takes precedence over both.
  *
  * @since 0.1.0
  */

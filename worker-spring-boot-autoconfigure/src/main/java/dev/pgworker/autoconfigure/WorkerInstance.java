@@ -36,7 +36,7 @@ public final class WorkerInstance {
         this.autoStartup = autoStartup;
     }
 
-    /** Returns the name in {@code worker.instances.<name>}, or {@code "default"}. */
+    /** Returns the name in {@code pgworker.instances.<name>}, or {@code "default"}. */
     public String name() {
         return name;
     }

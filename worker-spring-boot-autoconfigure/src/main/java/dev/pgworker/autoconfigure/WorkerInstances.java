@@ -10,14 +10,14 @@ import org.springframework.beans.factory.BeanFactory;
 import org.springframework.core.env.Environment;
 
 /**
- * The workers of an application: the worker of {@code worker.*}, whose name is {@code "default"}, and those of {@code
- * worker.instances.<name>.*}. Thread-safe.
+ * The workers of an application: the worker of {@code pgworker.*}, whose name is {@code "default"}, and those of {@code
+ * pgworker.instances.<name>.*}. Thread-safe.
  *
  * @since 0.1.0
  */
 public final class WorkerInstances {
 
-    /** The name of the worker that {@code worker.*} configures. */
+    /** The name of the worker that {@code pgworker.*} configures. */
     public static final String DEFAULT = "default";
 
     private final Map<String, WorkerInstance> instances = new LinkedHashMap<>();
@@ -49,7 +49,7 @@ public final class WorkerInstances {
     }
 
     /**
-     * Returns the names in {@code worker.instances}, in alphabetical order, without the default one.
+     * Returns the names in {@code pgworker.instances}, in alphabetical order, without the default one.
      *
      * @throws org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException if one is not
      *     allowed
@@ -70,6 +70,6 @@ public final class WorkerInstances {
 
     /** Returns what the names of a worker's properties begin with. */
     static String prefix(String instance) {
-        return instance.equals(DEFAULT) ? "worker" : InstanceProperties.PREFIX + "." + instance;
+        return instance.equals(DEFAULT) ? "pgworker" : InstanceProperties.PREFIX + "." + instance;
     }
 }

@@ -71,7 +71,7 @@ import dev.pgworker.task.CancelSettings;
  * @param instances Further workers in this application, by name. Each has the properties of the worker.
  * @since 0.1.0
  */
-@ConfigurationProperties("worker")
+@ConfigurationProperties("pgworker")
 public record WorkerProperties(
         @DefaultValue("true") boolean enabled,
         @DefaultValue("true") boolean autoStartup,
@@ -315,7 +315,7 @@ public record WorkerProperties(
      * Removal of data that is no longer used. Each time is that of one worker of the schema, whichever is first.
      *
      * @param schedule Time of the removal: a Spring cron expression with six fields, such as "0 0 3 * * *", or a macro such
-     *     as "@daily". The time zone is worker.crontab-zone. By default, or if set to "-", never.
+     *     as "@daily". The time zone is pgworker.crontab-zone. By default, or if set to "-", never.
      * @param tasks Data to remove.
      * @param failedJobsOlderThan Age of the last attempt from which permanently failed jobs are removed, if that is among
      *     the tasks, 0 to 3650 days.

@@ -82,7 +82,7 @@ public final class WorkerSchemaInitializer implements InitializingBean {
         } catch (SchemaException e) {
             // The worker reports a database that cannot be used.
             if (!isOutage(NestedExceptionUtils.getMostSpecificCause(e))) {
-                log.warn("{} {} It is used as it is, as worker.schema.mode=none says", e.problem(), e.action());
+                log.warn("{} {} It is used as it is, as pgworker.schema.mode=none says", e.problem(), e.action());
             }
         } catch (RuntimeException e) {
             log.debug("The schema cannot be looked at", e);

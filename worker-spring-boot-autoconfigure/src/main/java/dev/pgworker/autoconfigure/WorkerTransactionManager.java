@@ -10,7 +10,7 @@ import org.springframework.beans.factory.annotation.Qualifier;
 
 /**
  * Marks the transaction manager to use for transactional handlers, in an application that has several. It must manage
- * the transactions of the worker's data source. The property {@code worker.transaction-manager} takes precedence.
+ * the transactions of the worker's data source. The property {@code pgworker.transaction-manager} takes precedence.
  *
  * @since 0.1.0
  */

@@ -106,8 +106,8 @@ class AheadOfTimeTest {
                         "test",
                         Map.of(
                                 "spring.datasource.url", TestPostgres.jdbcUrl(),
-                                "worker.schema.name", db.schema(),
-                                "worker.instances.reports.schema.name", db.schema() + "_app")));
+                                "pgworker.schema.name", db.schema(),
+                                "pgworker.instances.reports.schema.name", db.schema() + "_app")));
         return context;
     }
 

@@ -39,9 +39,9 @@ class CrontabInApplicationTest {
                 .withBean(
                         CronItem.class, () -> CronItem.of("bean").dailyAt(3, 0).build())
                 .withPropertyValues(
-                        "worker.crontab=# text block\n0 4 * * * property ?id=first\n0 5 * * * property ?id=second\n",
-                        "worker.crontab-file=classpath:test.crontab",
-                        "worker.crontab-zone=Europe/Berlin")
+                        "pgworker.crontab=# text block\n0 4 * * * property ?id=first\n0 5 * * * property ?id=second\n",
+                        "pgworker.crontab-file=classpath:test.crontab",
+                        "pgworker.crontab-zone=Europe/Berlin")
                 .run(context -> {
                     Awaitility.await().until(() -> known().size() == 4);
                     assertThat(known()).containsExactly("bean", "first", "from_file", "second");
@@ -57,13 +57,13 @@ class CrontabInApplicationTest {
         db.runner()
                 .withBean(Greetings.class)
                 .withPropertyValues(
-                        "worker.crontab=* * * * * a ?colour=red\n99 * * * * b",
-                        "worker.crontab-file=classpath:wrong.crontab")
+                        "pgworker.crontab=* * * * * a ?colour=red\n99 * * * * b",
+                        "pgworker.crontab-file=classpath:wrong.crontab")
                 .run(context -> {
                     FailureAnalysis analysis = FailureAnalyses.of(context.getStartupFailure());
                     assertThat(analysis.getDescription())
-                            .contains("worker.crontab:1:14: \"colour=red\": option colour is unknown")
-                            .contains("worker.crontab:2:1: \"99\"")
+                            .contains("pgworker.crontab:1:14: \"colour=red\": option colour is unknown")
+                            .contains("pgworker.crontab:2:1: \"99\"")
                             .contains("wrong.crontab]):2:3: \"24\": hour must be 0 to 23");
                 });
     }
@@ -103,32 +103,35 @@ class CrontabInApplicationTest {
                 .withBean(
                         CronItem.class,
                         () -> CronItem.of("bean").everyMinute().id("first").build())
-                .withPropertyValues("worker.crontab=99 * * * * a\n* * * * * b ?id=taken\n* * * * * c ?id=first")
-                .run(context -> assertThat(
-                                FailureAnalyses.of(context.getStartupFailure()).getDescription())
-                        .contains("worker.crontab:1:1: \"99\"")
-                        .contains("WrongJobs.wrong(), value: \"0 6 * *\": must be minute, hour")
-                        .contains("WrongJobs.taken(): \"taken\": identifier is taken by line 2 of worker.crontab")
-                        .contains(
-                                "a CronItem of task bean: \"first\": identifier is taken by line 3 of worker.crontab"));
+                .withPropertyValues("pgworker.crontab=99 * * * * a\n* * * * * b ?id=taken\n* * * * * c ?id=first")
+                .run(
+                        context -> assertThat(FailureAnalyses.of(context.getStartupFailure())
+                                        .getDescription())
+                                .contains("pgworker.crontab:1:1: \"99\"")
+                                .contains("WrongJobs.wrong(), value: \"0 6 * *\": must be minute, hour")
+                                .contains(
+                                        "WrongJobs.taken(): \"taken\": identifier is taken by line 2 of pgworker.crontab")
+                                .contains(
+                                        "a CronItem of task bean: \"first\": identifier is taken by line 3 of pgworker.crontab"));
     }
 
     @Test
     void strictModeRefusesWhatIsOursByName() {
         db.runner()
                 .withBean(Greetings.class)
-                .withPropertyValues("worker.crontab-strict=true", "worker.crontab=0 3 * * * hello ?tz=Europe/Berlin")
+                .withPropertyValues(
+                        "pgworker.crontab-strict=true", "pgworker.crontab=0 3 * * * hello ?tz=Europe/Berlin")
                 .run(context -> assertThat(
                                 FailureAnalyses.of(context.getStartupFailure()).getDescription())
                         .contains("\"tz=Europe/Berlin\": option tz is not allowed in strict compatibility mode"));
         db.runner()
                 .withBean(Greetings.class)
-                .withPropertyValues("worker.crontab-strict=true", "worker.crontab-zone=Europe/Berlin")
+                .withPropertyValues("pgworker.crontab-strict=true", "pgworker.crontab-zone=Europe/Berlin")
                 .run(context ->
-                        assertThat(context).getFailure().rootCause().hasMessageContaining("worker.crontab-zone"));
+                        assertThat(context).getFailure().rootCause().hasMessageContaining("pgworker.crontab-zone"));
         db.runner()
                 .withBean(Greetings.class)
-                .withPropertyValues("worker.crontab-strict=true", "worker.crontab=0 3 * * * hello")
+                .withPropertyValues("pgworker.crontab-strict=true", "pgworker.crontab=0 3 * * * hello")
                 .run(context -> assertThat(context).hasNotFailed());
     }
 
@@ -136,7 +139,7 @@ class CrontabInApplicationTest {
     @Test
     void anApplicationWithoutHandlersSchedulesItsCrontab() {
         db.runner()
-                .withPropertyValues("worker.crontab=0 3 * * * elsewhere")
+                .withPropertyValues("pgworker.crontab=0 3 * * * elsewhere")
                 .run(context -> Awaitility.await().until(() -> known().equals(List.of("elsewhere"))));
     }
 
@@ -169,7 +172,7 @@ class CrontabInApplicationTest {
     @Test
     void theAdministrationIsThereWithoutAWorkerAndBacksOff() {
         db.runner()
-                .withPropertyValues("worker.enabled=false")
+                .withPropertyValues("pgworker.enabled=false")
                 .run(context ->
                         assertThat(context.getBean(CronAdmin.class).list()).isEmpty());
         db.runner()

@@ -142,14 +142,14 @@ class DocumentationTest {
                 .map(property -> property.path("name").asString())
                 .collect(Collectors.toSet());
         // Those of another module, whose test compares them with its metadata.
-        Pattern.compile("^\\| `(worker\\.dashboard\\.[a-z-]+)`", Pattern.MULTILINE)
+        Pattern.compile("^\\| `(pgworker\\.dashboard\\.[a-z-]+)`", Pattern.MULTILINE)
                 .matcher(read(ROOT.resolve("docs/properties.md")))
                 .results()
                 .forEach(row -> known.add(row.group(1)));
         // Metadata does not have what the values of a map consist of.
         Stream.of(WorkerProperties.LimitProperties.class.getRecordComponents())
                 .map(component -> DataObjectPropertyName.toDashedForm(component.getName()))
-                .forEach(property -> known.add("worker.limits.*." + property));
+                .forEach(property -> known.add("pgworker.limits.*." + property));
         for (Path page : pages()) {
             for (String yaml : YAML.matcher(read(page))
                     .results()
@@ -159,11 +159,11 @@ class DocumentationTest {
                 properties.setResources(new ByteArrayResource(yaml.getBytes(StandardCharsets.UTF_8)));
                 assertThat(Objects.requireNonNull(properties.getObject()).stringPropertyNames())
                         .as("properties in " + page.getFileName())
-                        .allMatch(name -> !name.startsWith("worker.")
+                        .allMatch(name -> !name.startsWith("pgworker.")
                                 || known.contains(name.replaceAll("\\[\\d+]", "")
-                                        .replaceFirst("^worker\\.instances\\.[^.]+", "worker")
-                                        .replaceFirst("^worker\\.limits\\.[^.]+", "worker.limits.*")
-                                        .replaceFirst("^worker\\.task-defaults[.\\[].+", "worker.task-defaults")));
+                                        .replaceFirst("^pgworker\\.instances\\.[^.]+", "pgworker")
+                                        .replaceFirst("^pgworker\\.limits\\.[^.]+", "pgworker.limits.*")
+                                        .replaceFirst("^pgworker\\.task-defaults[.\\[].+", "pgworker.task-defaults")));
             }
         }
     }

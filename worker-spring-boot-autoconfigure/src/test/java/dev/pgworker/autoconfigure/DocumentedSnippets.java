@@ -108,7 +108,7 @@ class DocumentedSnippets {
 
         @Bean
         MeterFilter withoutObservationsOfJobs() {
-            return MeterFilter.denyNameStartsWith("worker.job.process");
+            return MeterFilter.denyNameStartsWith("pgworker.job.process");
         }
     }
 

@@ -162,7 +162,7 @@ class DurableEventsTest {
 
     @Test
     void itsJobsAreThoseOfTheTransactionOfWhoPublishes() {
-        shop().withPropertyValues("worker.enabled=false").run(context -> {
+        shop().withPropertyValues("pgworker.enabled=false").run(context -> {
             Shop shop = context.getBean(Shop.class);
             assertThatThrownBy(() -> shop.publish(LARGE, true)).hasMessage("refused");
             assertThat(db.jobs()).isZero();
@@ -182,7 +182,7 @@ class DurableEventsTest {
 
     @Test
     void withoutATransactionTheyAreCommittedAtOnce() {
-        shop().withPropertyValues("worker.enabled=false").run(context -> {
+        shop().withPropertyValues("pgworker.enabled=false").run(context -> {
             context.publishEvent(LARGE);
             assertThat(db.jobs()).isEqualTo(2);
         });
@@ -190,7 +190,7 @@ class DurableEventsTest {
 
     @Test
     void itIsInTheTransactionWhereEventsAreMulticastByOtherThreads() {
-        shop().withPropertyValues("worker.enabled=false")
+        shop().withPropertyValues("pgworker.enabled=false")
                 .withBean("applicationEventMulticaster", SimpleApplicationEventMulticaster.class, () -> {
                     SimpleApplicationEventMulticaster multicaster = new SimpleApplicationEventMulticaster();
                     multicaster.setTaskExecutor(new SimpleAsyncTaskExecutor());
@@ -207,7 +207,7 @@ class DurableEventsTest {
 
     @Test
     void genericTypesSelectEvents() {
-        shop().withPropertyValues("worker.enabled=false").run(context -> {
+        shop().withPropertyValues("pgworker.enabled=false").run(context -> {
             publishTyped(context, new Changed<>(5), Integer.class);
             assertThat(db.jobs()).isZero();
             publishTyped(context, new Changed<>("ann"), String.class);
@@ -222,7 +222,7 @@ class DurableEventsTest {
 
     @Test
     void whatCannotBeStoredFailsTheTransaction() {
-        shop().withPropertyValues("worker.enabled=false").run(context -> {
+        shop().withPropertyValues("pgworker.enabled=false").run(context -> {
             Shop shop = context.getBean(Shop.class);
             assertThatThrownBy(() ->
                             shop.publish(new OrderPlaced(3, "vip " + "x".repeat(200), new BigDecimal(500)), false))
@@ -288,7 +288,7 @@ class DurableEventsTest {
     @ParameterizedTest
     @MethodSource("mistakes")
     void aMistakeFailsTheStart(Class<?> bean, String problem) {
-        db.runner().withPropertyValues("worker.enabled=false").withBean(bean).run(context -> {
+        db.runner().withPropertyValues("pgworker.enabled=false").withBean(bean).run(context -> {
             FailureAnalysis analysis = FailureAnalyses.of(context.getStartupFailure());
             assertThat(analysis.getDescription()).contains(problem);
             assertThat(analysis.getAction()).isNotEmpty();
@@ -319,7 +319,7 @@ class DurableEventsTest {
     @Test
     void eventsOfTheWorkerAreApplicationEventsWherePropertySaysSo() {
         shop().withBean(Observer.class)
-                .withPropertyValues("worker.application-events=true")
+                .withPropertyValues("pgworker.application-events=true")
                 .run(context -> {
                     context.publishEvent(LARGE);
                     JobFailed failed = context.getBean(Observer.class).failures.poll(120, TimeUnit.SECONDS);

@@ -214,7 +214,7 @@ class HandlerOptionsTest {
         AtomicReference<Set<String>> moving = new AtomicReference<>(Set.of("b"));
         runner().withBean(Anything.class)
                 .withBean(ForbiddenFlags.class, () -> moving::get)
-                .withPropertyValues("worker.forbidden-flags=a,c")
+                .withPropertyValues("pgworker.forbidden-flags=a,c")
                 .run(context -> {
                     JobScheduler jobs = context.getBean(JobScheduler.class);
                     for (String flag : List.of("a", "b", "c", "d")) {

@@ -83,7 +83,7 @@ class LimitsInApplicationTest {
     private ApplicationContextRunner runner() {
         return db.runner()
                 .withConfiguration(AutoConfigurations.of(PropertyPlaceholderAutoConfiguration.class))
-                .withPropertyValues("worker.auto-startup=false");
+                .withPropertyValues("pgworker.auto-startup=false");
     }
 
     private static ContextConsumer<AssertableApplicationContext> declares(Limit... limits) {
@@ -111,20 +111,20 @@ class LimitsInApplicationTest {
                 .withBean("own", Limit.class, () -> Limit.concurrency("own", 7, "import"))
                 .withPropertyValues(
                         "imports=5",
-                        "worker.limits.partner.max-starts=50",
-                        "worker.limits.partner.tasks=report",
-                        "worker.limits.mail.tasks=mail,fax",
-                        "worker.limits.mail.max-running=3",
-                        "worker.limits.mail.per=tenant",
+                        "pgworker.limits.partner.max-starts=50",
+                        "pgworker.limits.partner.tasks=report",
+                        "pgworker.limits.mail.tasks=mail,fax",
+                        "pgworker.limits.mail.max-running=3",
+                        "pgworker.limits.mail.per=tenant",
                         "acme-weight=2",
-                        "worker.limits.turns.tasks=mail,fax",
-                        "worker.limits.turns.per=customer.id",
-                        "worker.limits.turns.weights.acme=3",
-                        "worker.limits.turns.weights[big.com]=0.5",
-                        "worker.limits.slow.tasks=slow",
-                        "worker.limits.slow.max-starts=10",
-                        "worker.limits.slow.period=1m",
-                        "worker.limits.slow.burst=4")
+                        "pgworker.limits.turns.tasks=mail,fax",
+                        "pgworker.limits.turns.per=customer.id",
+                        "pgworker.limits.turns.weights.acme=3",
+                        "pgworker.limits.turns.weights[big.com]=0.5",
+                        "pgworker.limits.slow.tasks=slow",
+                        "pgworker.limits.slow.max-starts=10",
+                        "pgworker.limits.slow.period=1m",
+                        "pgworker.limits.slow.burst=4")
                 .run(declares(
                         Limit.concurrency("import.running.customer.id", 5, "import")
                                 .per("customer.id"),
@@ -171,38 +171,42 @@ class LimitsInApplicationTest {
     @Test
     void aWrongPropertyIsNamedWithWhatIsAllowed() {
         assertRefused(
-                "worker.limits.x.max-running", "maxRunning must be set, or else maxStarts and period", "x.tasks=a");
-        assertRefused("worker.limits.x.per", "per must be set together with weights", "x.tasks=a", "x.weights.acme=1");
+                "pgworker.limits.x.max-running", "maxRunning must be set, or else maxStarts and period", "x.tasks=a");
         assertRefused(
-                "worker.limits.x.weights",
+                "pgworker.limits.x.per", "per must be set together with weights", "x.tasks=a", "x.weights.acme=1");
+        assertRefused(
+                "pgworker.limits.x.weights",
                 "weights must be between 0.01 and 100, but that of \"acme\" is 101.0",
                 "x.tasks=a",
                 "x.per=t",
                 "x.weights.acme=101");
-        assertRefused("worker.limits.x.tasks", "tasks must name 1 to 100, but names 0", "x.max-running=1");
+        assertRefused("pgworker.limits.x.tasks", "tasks must name 1 to 100, but names 0", "x.max-running=1");
         assertRefused(
-                "worker.limits.x.max-running",
+                "pgworker.limits.x.max-running",
                 "maxRunning must be between 1 and 1000000, but is 0",
                 "x.tasks=a",
                 "x.max-running=0");
         assertRefused(
-                "worker.limits.x.period", "period must be set together with maxStarts", "x.tasks=a", "x.max-starts=5");
+                "pgworker.limits.x.period",
+                "period must be set together with maxStarts",
+                "x.tasks=a",
+                "x.max-starts=5");
         assertRefused(
-                "worker.limits.x.period",
+                "pgworker.limits.x.period",
                 "period must be between 1 s and 365 days, but is PT0.5S",
                 "x.tasks=a",
                 "x.max-starts=5",
                 "x.period=500ms");
         assertRefused(
-                "worker.limits.x.burst",
+                "pgworker.limits.x.burst",
                 "burst must be between 100 and 1000000",
                 "x.tasks=a",
                 "x.max-starts=1000",
                 "x.period=1s",
                 "x.burst=99");
-        assertRefused("worker.limits.x.per", "per must not be empty", "x.tasks=a", "x.max-running=1", "x.per=a..b");
+        assertRefused("pgworker.limits.x.per", "per must not be empty", "x.tasks=a", "x.max-running=1", "x.per=a..b");
         assertRefused(
-                "worker.limits.partner.max-starts",
+                "pgworker.limits.partner.max-starts",
                 "maxStarts must not be combined with maxRunning",
                 "partner.max-running=3");
     }
@@ -210,7 +214,7 @@ class LimitsInApplicationTest {
     private void assertRefused(String property, String reason, String... properties) {
         ApplicationContextRunner runner = runner().withBean(Jobs.class);
         for (String given : properties) {
-            runner = runner.withPropertyValues("worker.limits." + given);
+            runner = runner.withPropertyValues("pgworker.limits." + given);
         }
         runner.run(context -> {
             Throwable cause = context.getStartupFailure();

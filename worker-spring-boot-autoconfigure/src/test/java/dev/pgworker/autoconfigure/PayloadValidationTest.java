@@ -96,7 +96,7 @@ class PayloadValidationTest {
 
     @Test
     void propertySwitchesItOff() {
-        runner().withPropertyValues("worker.validate-payloads=false").run(context -> {
+        runner().withPropertyValues("pgworker.validate-payloads=false").run(context -> {
             context.getBean(JobScheduler.class).addJob("order", INVALID);
             events.await(JobCompleted.class);
         });
@@ -106,7 +106,7 @@ class PayloadValidationTest {
     void withoutAValidatorNothingIsChecked() {
         db.runner()
                 .withClassLoader(new FilteredClassLoader("jakarta.validation"))
-                .withPropertyValues("worker.enabled=false")
+                .withPropertyValues("pgworker.enabled=false")
                 .run(context -> {
                     context.getBean(JobScheduler.class).addJob("order", INVALID);
                     assertThat(db.jobs()).isEqualTo(1);

@@ -83,8 +83,8 @@ class PoolsTest {
                         "spring.datasource.url=" + plainUrl(),
                         "spring.datasource.username=" + login,
                         "spring.datasource.password=secret",
-                        "worker.poll-interval=500ms",
-                        "worker.recovery.heartbeat-interval=1s");
+                        "pgworker.poll-interval=500ms",
+                        "pgworker.recovery.heartbeat-interval=1s");
     }
 
     private void runsAJob(AssertableApplicationContext context) {
@@ -119,12 +119,12 @@ class PoolsTest {
                 "spring.datasource.hikari.schema=pg_catalog",
                 "spring.datasource.hikari.catalog=ignored",
                 "spring.datasource.hikari.maximum-pool-size=2",
-                "worker.listen.url=",
+                "pgworker.listen.url=",
             })
     void hikariWithARoleThatIsSet(String property) {
         application()
                 .withPropertyValues("spring.datasource.hikari.connection-init-sql=" + setRole())
-                .withPropertyValues(property.equals("worker.listen.url=") ? property + plainUrl() : property)
+                .withPropertyValues(property.equals("pgworker.listen.url=") ? property + plainUrl() : property)
                 .run(this::runsAJob);
     }
 
@@ -138,7 +138,7 @@ class PoolsTest {
             application()
                     .withPropertyValues("spring.datasource.hikari.connection-init-sql=" + setRole())
                     .withPropertyValues(
-                            listensApart ? "worker.listen.url=" + plainUrl() : "spring.main.banner-mode=off")
+                            listensApart ? "pgworker.listen.url=" + plainUrl() : "spring.main.banner-mode=off")
                     .run(context -> {
                         runsAJob(context);
                         assertThat(usersOfTheWorkersOwnConnections()).containsOnly(login);

@@ -32,7 +32,7 @@ final class PropertiesPage {
     /** Sorts properties of a group together, the plain ones first. */
     private static String key(JsonNode property) {
         String group = group(property);
-        return (group.startsWith("worker") ? "0" : "1") + group + " "
+        return (group.startsWith("pgworker") ? "0" : "1") + group + " "
                 + property.path("name").asString();
     }
 
@@ -42,7 +42,7 @@ final class PropertiesPage {
         if (name.startsWith("management.")) {
             return "management";
         }
-        return parts.length == 2 ? "worker" : parts[0] + "." + parts[1];
+        return parts.length == 2 ? "pgworker" : parts[0] + "." + parts[1];
     }
 
     private static String row(JsonNode property) {

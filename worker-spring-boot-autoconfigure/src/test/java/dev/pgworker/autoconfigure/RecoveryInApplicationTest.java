@@ -34,7 +34,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 @ExtendWith(OutputCaptureExtension.class)
 class RecoveryInApplicationTest {
 
-    private static final String ADVICE = "worker.recovery.enabled is false";
+    private static final String ADVICE = "pgworker.recovery.enabled is false";
 
     @RegisterExtension
     final TestDatabase db = new TestDatabase().installed();
@@ -67,9 +67,9 @@ class RecoveryInApplicationTest {
     void aWorkerRecoversUnlessToldOtherwiseAndAsksTheBeans(CapturedOutput output) {
         application()
                 .withPropertyValues(
-                        "worker.recovery.sweep-interval=100ms",
-                        "worker.recovery.heartbeat-interval=100ms",
-                        "worker.recovery.sweep-threshold=2s")
+                        "pgworker.recovery.sweep-interval=100ms",
+                        "pgworker.recovery.heartbeat-interval=100ms",
+                        "pgworker.recovery.sweep-threshold=2s")
                 .run(context -> {
                     killWorkerWithPayment(context.getBean(JobScheduler.class));
 
@@ -80,7 +80,7 @@ class RecoveryInApplicationTest {
 
     @Test
     void aSweepByHandAsksTheBeansAndTellsThemWhenItIsCommitted() {
-        application().withPropertyValues("worker.enabled=false").run(context -> {
+        application().withPropertyValues("pgworker.enabled=false").run(context -> {
             killWorkerWithPayment(context.getBean(JobScheduler.class));
             JobAdmin admin = context.getBean(JobAdmin.class);
 
@@ -108,7 +108,7 @@ class RecoveryInApplicationTest {
 
     @Test
     void withRecoveryDisabledTheStartSaysWhatThatMeans(CapturedOutput output) {
-        application().withPropertyValues("worker.recovery.enabled=false").run(context -> {
+        application().withPropertyValues("pgworker.recovery.enabled=false").run(context -> {
             context.stop();
             context.start();
         });

@@ -86,7 +86,7 @@ class SchedulesInApplicationTest {
     void whatHandlersDeclareIsInTheDatabaseAndRuns() {
         db.runner()
                 .withBean(Jobs.class)
-                .withPropertyValues("worker.crontab-zone=Europe/Berlin")
+                .withPropertyValues("pgworker.crontab-zone=Europe/Berlin")
                 .run(context -> {
                     Jobs jobs = context.getBean(Jobs.class);
                     ScheduledRun first = jobs.next();
@@ -116,7 +116,7 @@ class SchedulesInApplicationTest {
                         "nightly.cron=0 30 2 * * *",
                         "nightly.zone=Asia/Tokyo",
                         "nightly.off=@hourly",
-                        "worker.auto-startup=false")
+                        "pgworker.auto-startup=false")
                 .run(context -> assertThat(context.getBean(Worker.class).declaredSchedules())
                         .extracting(Schedule::name, schedule -> String.valueOf(schedule.recurrence()))
                         .contains(
@@ -153,15 +153,17 @@ class SchedulesInApplicationTest {
                         Schedule.class,
                         () -> Schedule.builder("bean", Recurrence.fixedDelay(Duration.ofDays(1)), "both", null)
                                 .build())
-                .withPropertyValues("worker.crontab=99 * * * * a\n* * * * * bean")
-                .run(context -> assertThat(
-                                FailureAnalyses.of(context.getStartupFailure()).getDescription())
-                        .contains("worker.crontab:1:1: \"99\"")
-                        .contains("Both.both(): \"@Scheduled\": the method must not have both: remove @Scheduled")
-                        .contains("Both.wrong(), fixedDelay: \"soon\": fixedDelay must be a duration")
-                        .contains("Unresolved.unresolved(), cron: \"${no.such.property}\": Could not resolve")
-                        .contains(
-                                "a Schedule of task both: \"bean\": identifier is taken by line 2 of worker.crontab"));
+                .withPropertyValues("pgworker.crontab=99 * * * * a\n* * * * * bean")
+                .run(
+                        context -> assertThat(FailureAnalyses.of(context.getStartupFailure())
+                                        .getDescription())
+                                .contains("pgworker.crontab:1:1: \"99\"")
+                                .contains(
+                                        "Both.both(): \"@Scheduled\": the method must not have both: remove @Scheduled")
+                                .contains("Both.wrong(), fixedDelay: \"soon\": fixedDelay must be a duration")
+                                .contains("Unresolved.unresolved(), cron: \"${no.such.property}\": Could not resolve")
+                                .contains(
+                                        "a Schedule of task both: \"bean\": identifier is taken by line 2 of pgworker.crontab"));
     }
 
     @Test
@@ -252,7 +254,7 @@ class SchedulesInApplicationTest {
 
     @Test
     void schedulesAreMadeWithoutAWorkerInTheCallersTransaction() {
-        db.runner().withPropertyValues("worker.enabled=false").run(context -> {
+        db.runner().withPropertyValues("pgworker.enabled=false").run(context -> {
             JobSchedules schedules = context.getBean(JobSchedules.class);
             Schedule daily = Schedule.builder("daily", Recurrence.cron("@daily", ZoneId.of("UTC")), "hello", null)
                     .misfire(Misfire.RUN_ONCE)
@@ -275,7 +277,7 @@ class SchedulesInApplicationTest {
     @Test
     void triggeredJobsPassTheInterceptors() {
         db.runner()
-                .withPropertyValues("worker.enabled=false")
+                .withPropertyValues("pgworker.enabled=false")
                 .withBean(ScheduleInterceptor.class, () -> job -> {
                     throw new IllegalStateException("asked for " + job.identifier());
                 })
@@ -334,7 +336,7 @@ class SchedulesInApplicationTest {
         db.runner()
                 .withBean(OfTwo.class)
                 .withUserConfiguration(BeansOfTwo.class)
-                .withPropertyValues("worker.instances.reports.schema.name=" + db.schema() + "_app")
+                .withPropertyValues("pgworker.instances.reports.schema.name=" + db.schema() + "_app")
                 .run(context -> {
                     JobSchedules schedules = context.getBean(JobSchedules.class);
                     JobSchedules ofReports = context.getBean("reportsJobSchedules", JobSchedules.class);

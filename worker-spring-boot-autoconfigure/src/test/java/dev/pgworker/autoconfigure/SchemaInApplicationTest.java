@@ -61,7 +61,7 @@ class SchemaInApplicationTest {
     /** Registered before every auto-configuration: the first bean to need the application's tables. */
     static class ReadsOrders {
 
-        ReadsOrders(JdbcClient jdbc, @Value("${worker.schema.name}") String schema) {
+        ReadsOrders(JdbcClient jdbc, @Value("${pgworker.schema.name}") String schema) {
             jdbc.sql("select count(*) from " + schema + "_app.orders")
                     .query(Integer.class)
                     .single();
@@ -105,10 +105,10 @@ class SchemaInApplicationTest {
 
     @Test
     void modeValidateRefusesAMissingSchema() {
-        application().withPropertyValues("worker.schema.mode=validate").run(context -> {
+        application().withPropertyValues("pgworker.schema.mode=validate").run(context -> {
             FailureAnalysis analysis = FailureAnalyses.of(context.getStartupFailure());
             assertThat(analysis.getDescription()).contains("is not installed");
-            assertThat(analysis.getAction()).contains("worker.schema.mode=migrate");
+            assertThat(analysis.getAction()).contains("pgworker.schema.mode=migrate");
         });
         assertThat(db.isInstalled()).isFalse();
     }
@@ -116,7 +116,7 @@ class SchemaInApplicationTest {
     @Test
     void modeNoneLeavesTheDatabaseAlone() {
         application()
-                .withPropertyValues("worker.schema.mode=none", "worker.enabled=false")
+                .withPropertyValues("pgworker.schema.mode=none", "pgworker.enabled=false")
                 .run(context -> {
                     assertThat(context).hasNotFailed();
                     assertThat(db.isInstalled()).isFalse();
@@ -129,7 +129,7 @@ class SchemaInApplicationTest {
         asRole(application()).run(context -> {
             FailureAnalysis analysis = FailureAnalyses.of(context.getStartupFailure());
             assertThat(analysis.getDescription()).contains("may not create schema");
-            assertThat(analysis.getAction()).contains("CREATE SCHEMA").contains("worker.schema.user");
+            assertThat(analysis.getAction()).contains("CREATE SCHEMA").contains("pgworker.schema.user");
         });
     }
 
@@ -145,13 +145,13 @@ class SchemaInApplicationTest {
     @Test
     void anUnknownMigrationUserIsToldWhatToDo() {
         application()
-                .withPropertyValues("worker.schema.user=" + db.schema() + "_user")
+                .withPropertyValues("pgworker.schema.user=" + db.schema() + "_user")
                 .run(context -> {
                     FailureAnalysis analysis = FailureAnalyses.of(context.getStartupFailure());
                     assertThat(analysis.getDescription())
                             .contains("refused the login")
                             .contains(db.schema() + "_user");
-                    assertThat(analysis.getAction()).contains("worker.schema.user");
+                    assertThat(analysis.getAction()).contains("pgworker.schema.user");
                 });
     }
 
@@ -160,7 +160,7 @@ class SchemaInApplicationTest {
         createRole();
         db.sql("grant create on database postgres to {schema}_user").update();
         application()
-                .withPropertyValues("worker.schema.user=" + db.schema() + "_user", "worker.schema.password=secret")
+                .withPropertyValues("pgworker.schema.user=" + db.schema() + "_user", "pgworker.schema.password=secret")
                 .run(context -> {
                     context.getBean(JobScheduler.class).addJob("order");
                     events.await(JobCompleted.class);
@@ -198,10 +198,10 @@ class SchemaInApplicationTest {
     void separateCredentialsNeedAUrlWhereTheApplicationsIsUnknown() {
         application()
                 .withBean("mine", DataSource.class, () -> new DriverManagerDataSource(TestPostgres.jdbcUrl()))
-                .withPropertyValues("worker.schema.user=somebody")
+                .withPropertyValues("pgworker.schema.user=somebody")
                 .run(context -> {
                     FailureAnalysis analysis = FailureAnalyses.of(context.getStartupFailure());
-                    assertThat(analysis.getDescription()).contains("worker.schema.url");
+                    assertThat(analysis.getDescription()).contains("pgworker.schema.url");
                 });
     }
 }

@@ -38,7 +38,7 @@ class ShutdownTest {
         List<String> order = new CopyOnWriteArrayList<>();
         CountDownLatch started = new CountDownLatch(1);
         db.runner()
-                .withPropertyValues("worker.shutdown.grace-period=100ms")
+                .withPropertyValues("pgworker.shutdown.grace-period=100ms")
                 .withBean(
                         "blocks",
                         TaskRegistration.class,
@@ -94,7 +94,7 @@ class ShutdownTest {
             String grace, String phase, boolean warned, CapturedOutput output) {
         db.runner()
                 .withBean(Greetings.class)
-                .withPropertyValues("worker.shutdown.grace-period=" + grace)
+                .withPropertyValues("pgworker.shutdown.grace-period=" + grace)
                 .withPropertyValues(
                         phase == null
                                 ? new String[0]

@@ -48,8 +48,8 @@ class SliceTest {
         registry.add("spring.flyway.default-schema", () -> schema + "_app");
         registry.add("spring.flyway.locations", () -> "classpath:db/slice");
         registry.add("spring.flyway.placeholders.worker", () -> schema);
-        registry.add("worker.schema.name", () -> schema);
-        registry.add("worker.crontab", () -> "* * * * * hello");
+        registry.add("pgworker.schema.name", () -> schema);
+        registry.add("pgworker.crontab", () -> "* * * * * hello");
     }
 
     @AfterAll

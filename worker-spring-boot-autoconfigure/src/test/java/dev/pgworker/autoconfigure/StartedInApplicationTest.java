@@ -32,8 +32,8 @@ class StartedInApplicationTest {
         db.runner()
                 .withBean(Greetings.class)
                 .withPropertyValues(
-                        "worker.crontab=0 4 * * * hello ?id=nightly",
-                        "worker.instances.reports.crontab=0 5 * * * report ?id=of-reports")
+                        "pgworker.crontab=0 4 * * * hello ?id=nightly",
+                        "pgworker.instances.reports.crontab=0 5 * * * report ?id=of-reports")
                 .withBean(
                         "late",
                         WorkerBuilderCustomizer.class,

@@ -59,10 +59,10 @@ class TaskDefaultsTest {
     @Test
     void attemptsAndPriorityApplyToWhatTheApplicationAddsWithoutSaying() {
         runner().withPropertyValues(
-                        "worker.enabled=false",
-                        "worker.task-defaults.other.max-attempts=5",
-                        "worker.task-defaults.other.priority=-3",
-                        "worker.task-defaults[mail/send].priority=7")
+                        "pgworker.enabled=false",
+                        "pgworker.task-defaults.other.max-attempts=5",
+                        "pgworker.task-defaults.other.priority=-3",
+                        "pgworker.task-defaults[mail/send].priority=7")
                 .run(context -> {
                     JobScheduler jobs = context.getBean(JobScheduler.class);
                     JobSpec own = JobSpec.builder()
@@ -96,11 +96,11 @@ class TaskDefaultsTest {
     void timeoutAndBackOffApplyToWhatRunsWithoutSaying() {
         runner().withBean(Slow.class)
                 .withPropertyValues(
-                        "worker.task-defaults.slow_task.timeout=100ms",
-                        "worker.task-defaults.slow_task.back-off.delay=1h",
-                        "worker.task-defaults.slow_task.back-off.multiplier=3",
-                        "worker.task-defaults.quick.timeout=1ms",
-                        "worker.task-defaults.quick.back-off.delay=2h")
+                        "pgworker.task-defaults.slow_task.timeout=100ms",
+                        "pgworker.task-defaults.slow_task.back-off.delay=1h",
+                        "pgworker.task-defaults.slow_task.back-off.multiplier=3",
+                        "pgworker.task-defaults.quick.timeout=1ms",
+                        "pgworker.task-defaults.quick.back-off.delay=2h")
                 .run(context -> {
                     JobScheduler jobs = context.getBean(JobScheduler.class);
                     long slow = jobs.addJob("slow_task").id();
@@ -123,9 +123,9 @@ class TaskDefaultsTest {
     void tellsOfTasksThatItDoesNotKnow(CapturedOutput output) {
         runner().withBean(Slow.class)
                 .withPropertyValues(
-                        "worker.task-defaults.slow_taks.timeout=1s", "worker.task-defaults.quick.timeout=1s")
+                        "pgworker.task-defaults.slow_taks.timeout=1s", "pgworker.task-defaults.quick.timeout=1s")
                 .run(context -> assertThat(output)
-                        .contains("worker.task-defaults.* names [slow_taks]", "it knows [")
+                        .contains("pgworker.task-defaults.* names [slow_taks]", "it knows [")
                         .doesNotContain("names [quick"));
     }
 
@@ -133,15 +133,15 @@ class TaskDefaultsTest {
     void tellsOfPropertiesThatNobodyReads(CapturedOutput output) {
         runner().withBean(Slow.class)
                 .withPropertyValues(
-                        "worker.task-defaults.mail.send.timeout=1s",
-                        "worker.task-defaults.quick.max-attempt=1",
-                        "worker.task-defaults.slow_task.back-off=",
-                        "worker.taskDefaults.slow_task.backOff.maxDelay=9h",
-                        "worker.task-defaults[mail.send].timeout=1s")
+                        "pgworker.task-defaults.mail.send.timeout=1s",
+                        "pgworker.task-defaults.quick.max-attempt=1",
+                        "pgworker.task-defaults.slow_task.back-off=",
+                        "pgworker.taskDefaults.slow_task.backOff.maxDelay=9h",
+                        "pgworker.task-defaults[mail.send].timeout=1s")
                 .run(
                         context -> assertThat(output)
                                 .contains(
-                                        "[worker.task-defaults.mail.send.timeout, worker.task-defaults.quick.max-attempt] are not read"));
+                                        "[pgworker.task-defaults.mail.send.timeout, pgworker.task-defaults.quick.max-attempt] are not read"));
     }
 
     @ParameterizedTest
@@ -155,16 +155,16 @@ class TaskDefaultsTest {
                     back-off.delay      | 36501d | It must be between 0 and 36500 days.
                     back-off.multiplier | 0.5    | It must be at least 1.
                     back-off.multiplier | NaN    | It must be at least 1.
-                    back-off.max-delay  | 0s     | It must not be shorter than worker.task-defaults.quick.back-off.delay, PT1S.
+                    back-off.max-delay  | 0s     | It must not be shorter than pgworker.task-defaults.quick.back-off.delay, PT1S.
                     back-off.max-delay  | 99999d | It must be between 0 and 36500 days.
                     """)
     void refusesWhatIsWrong(String property, String value, String rule) {
         runner().withBean(Slow.class)
-                .withPropertyValues("worker.task-defaults.quick." + property + "=" + value)
+                .withPropertyValues("pgworker.task-defaults.quick." + property + "=" + value)
                 .run(context -> assertThat(context.getStartupFailure())
                         .rootCause()
                         .isInstanceOfSatisfying(InvalidConfigurationPropertyValueException.class, refused -> {
-                            assertThat(refused.getName()).isEqualTo("worker.task-defaults.quick." + property);
+                            assertThat(refused.getName()).isEqualTo("pgworker.task-defaults.quick." + property);
                             assertThat(refused.getReason()).isEqualTo(rule);
                         }));
     }

@@ -107,7 +107,7 @@ class WorkerAutoConfigurationTest {
 
     @Test
     void onlyAddsJobsWhenDisabled() {
-        application().withPropertyValues("worker.enabled=false").run(context -> {
+        application().withPropertyValues("pgworker.enabled=false").run(context -> {
             assertThat(context).doesNotHaveBean(Worker.class).doesNotHaveBean(WorkerLifecycle.class);
             context.getBean(JobScheduler.class).addJob("hello");
             assertThat(db.jobs()).isEqualTo(1);
@@ -118,7 +118,7 @@ class WorkerAutoConfigurationTest {
     void aWorkerThatDoesNotStartWithTheApplicationIsStartedOrRunsOnceByHand() {
         db.runner()
                 .withBean(Greetings.class)
-                .withPropertyValues("worker.auto-startup=false")
+                .withPropertyValues("pgworker.auto-startup=false")
                 .run(context -> {
                     Worker worker = context.getBean(Worker.class);
                     context.getBean(JobScheduler.class).addJob("hello", new Greetings.Greeting("once"));
@@ -152,7 +152,7 @@ class WorkerAutoConfigurationTest {
         PayloadCodec codec = new PayloadCodec(new JsonMapper());
         db.uninstall();
         db.runner()
-                .withPropertyValues("worker.schema.name=unused")
+                .withPropertyValues("pgworker.schema.name=unused")
                 .withBean("mySchema", WorkerSchema.class, () -> schema)
                 .withBean("mySettings", WorkerSettings.class, () -> settings)
                 .withBean("myCodec", PayloadCodec.class, () -> codec)
@@ -310,7 +310,7 @@ class WorkerAutoConfigurationTest {
     void whatRanBeforeAPauseOfTheContextRunsAfterIt(boolean automatically, boolean runs) {
         db.runner()
                 .withBean(Greetings.class)
-                .withPropertyValues("worker.auto-startup=" + automatically)
+                .withPropertyValues("pgworker.auto-startup=" + automatically)
                 .run(context -> {
                     AbstractApplicationContext paused =
                             (AbstractApplicationContext) context.getSourceApplicationContext();
@@ -381,7 +381,7 @@ class WorkerAutoConfigurationTest {
                     FailureAnalysis analysis = FailureAnalyses.of(context.getStartupFailure());
                     assertThat(analysis.getAction())
                             .contains("spring.datasource.hikari.maximum-pool-size")
-                            .contains("worker.listen.url");
+                            .contains("pgworker.listen.url");
                 });
     }
 
@@ -398,7 +398,7 @@ class WorkerAutoConfigurationTest {
         TaskRegistration transactional = TaskRegistration.of(Task.of("t", String.class), (payload, context) -> {})
                 .with(TaskOptions.DEFAULT.withTransactional(true));
         application()
-                .withPropertyValues("worker.concurrency=8")
+                .withPropertyValues("pgworker.concurrency=8")
                 .withBean("transactional", TaskRegistration.class, () -> transactional)
                 .run(context -> assertThat(context).hasNotFailed());
         assertThat(output).contains("set spring.datasource.hikari.maximum-pool-size to at least 12");
@@ -407,7 +407,7 @@ class WorkerAutoConfigurationTest {
     @Test
     void saysNothingOfAPoolThatIsLargeEnough(CapturedOutput output) {
         application()
-                .withPropertyValues("worker.concurrency=8")
+                .withPropertyValues("pgworker.concurrency=8")
                 .run(context -> assertThat(context).hasNotFailed());
         assertThat(output).doesNotContain("maximum-pool-size");
     }
@@ -449,11 +449,11 @@ class WorkerAutoConfigurationTest {
                 "jdbc:postgresql://db:port/app?user=u&password=topsecret"
             })
     void doesNotPrintAPasswordThatAWrongUrlContains(String url, CapturedOutput output) {
-        application().withPropertyValues("worker.listen.url=" + url).run(context -> {
+        application().withPropertyValues("pgworker.listen.url=" + url).run(context -> {
             assertThat(context).hasFailed();
             FailureAnalysis analysis = FailureAnalyses.of(context.getStartupFailure());
             assertThat(analysis.getDescription() + analysis.getAction())
-                    .contains("worker.listen.url")
+                    .contains("pgworker.listen.url")
                     .doesNotContain("topsecret");
             assertThat(output).doesNotContain("topsecret");
         });

@@ -2,6 +2,7 @@ package dev.pgworker.autoconfigure;
 
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.CyclicBarrier;
@@ -32,6 +33,7 @@ import org.springframework.context.ApplicationContext;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Primary;
+import org.springframework.core.env.SystemEnvironmentPropertySource;
 import org.springframework.jdbc.core.simple.JdbcClient;
 import org.springframework.jdbc.datasource.DriverManagerDataSource;
 import org.springframework.jdbc.support.JdbcTransactionManager;
@@ -104,6 +106,31 @@ class WorkerInstancesTest {
         return db.runner().withBean(Handlers.class).withPropertyValues(properties);
     }
 
+    @Test
+    void variablesOfOtherPeopleAreNotProperties() {
+        // As Kubernetes sets them for services called worker-limits and worker-instances, and as others set them.
+        Map<String, Object> environment = Map.of(
+                "WORKER_INSTANCES", "3",
+                "WORKER_CONCURRENCY", "auto",
+                "WORKER_TASKS", "4",
+                "WORKER_LIMITS_PORT", "tcp://10.0.0.1:80",
+                "WORKER_INSTANCES_SERVICE_HOST", "10.0.0.2",
+                "PGWORKER_CONCURRENCY", "3");
+        db.runner()
+                .withInitializer(context -> context.getEnvironment()
+                        .getPropertySources()
+                        .addFirst(new SystemEnvironmentPropertySource("systemEnvironment", environment)))
+                .run(context -> {
+                    assertThat(context).hasNotFailed();
+                    assertThat(context.getBean(WorkerInstances.class).all()).hasSize(1);
+                    assertThat(context.getBean(WorkerInstances.class)
+                                    .get("default")
+                                    .settings()
+                                    .concurrency())
+                            .isEqualTo(3);
+                });
+    }
+
     private static Worker worker(ApplicationContext context, String name) {
         return context.getBean(WorkerInstances.class).get(name).worker();
     }
@@ -116,11 +143,11 @@ class WorkerInstancesTest {
     @Test
     void eachWorkerHasItsSchemaTasksAndSettings() {
         application(
-                        "worker.instances.reports.schema.name=" + db.schema() + "_app",
-                        "worker.instances.reports.concurrency=3",
-                        "worker.concurrency=2",
-                        "worker.poll-interval=1s",
-                        "worker.crontab=0 4 * * * plain")
+                        "pgworker.instances.reports.schema.name=" + db.schema() + "_app",
+                        "pgworker.instances.reports.concurrency=3",
+                        "pgworker.concurrency=2",
+                        "pgworker.poll-interval=1s",
+                        "pgworker.crontab=0 4 * * * plain")
                 .run(context -> {
                     assertThat(context).hasNotFailed().hasSingleBean(WorkerInstances.class);
                     Worker reports = worker(context, "reports");
@@ -147,8 +174,8 @@ class WorkerInstancesTest {
     @Test
     void theBeansOfAnInstanceAreInjectedWithItsQualifierOnly() {
         application(
-                        "worker.instances.night-shift.schema.name=" + db.schema() + "_app",
-                        "worker.instances.reports.tasks=plain")
+                        "pgworker.instances.night-shift.schema.name=" + db.schema() + "_app",
+                        "pgworker.instances.reports.tasks=plain")
                 .withUserConfiguration(Qualified.class)
                 .run(context -> {
                     assertThat(context).hasNotFailed();
@@ -178,7 +205,7 @@ class WorkerInstancesTest {
 
     @Test
     void tasksAreServedWhereTheyAreListed() {
-        application("worker.instances.reports.tasks=*", "worker.instances.slow.tasks=plain")
+        application("pgworker.instances.reports.tasks=*", "pgworker.instances.slow.tasks=plain")
                 .run(context -> {
                     assertThat(worker(context, "default").tasks()).isEmpty();
                     assertThat(worker(context, "reports").tasks()).containsExactlyInAnyOrder("plain", "report");
@@ -188,7 +215,7 @@ class WorkerInstancesTest {
 
     @Test
     void beansWithAQualifierBelongToOneWorker() {
-        application("worker.instances.reports.schema.name=" + db.schema() + "_app")
+        application("pgworker.instances.reports.schema.name=" + db.schema() + "_app")
                 .withUserConfiguration(Collaborating.class)
                 .run(context -> {
                     assertThat(worker(context, "reports").cronItems())
@@ -263,10 +290,10 @@ class WorkerInstancesTest {
     @Test
     void anInstanceMayBeDisabledOrStartedByHand() {
         application(
-                        "worker.instances.reports.enabled=false",
-                        "worker.instances.reports.schema.name=" + db.schema() + "_app",
-                        "worker.instances.slow.auto-startup=false",
-                        "worker.instances.slow.tasks=plain")
+                        "pgworker.instances.reports.enabled=false",
+                        "pgworker.instances.reports.schema.name=" + db.schema() + "_app",
+                        "pgworker.instances.slow.auto-startup=false",
+                        "pgworker.instances.slow.tasks=plain")
                 .run(context -> {
                     assertThat(context).doesNotHaveBean("reportsWorker");
                     assertThat(scheduler(context, "reports").addJob("report").id())
@@ -274,14 +301,14 @@ class WorkerInstancesTest {
                     assertThat(worker(context, "slow").isRunning()).isFalse();
                     assertThat(worker(context, "slow").runOnce()).isZero();
                 });
-        application("worker.enabled=false", "worker.instances.reports.schema.name=" + db.schema() + "_app")
+        application("pgworker.enabled=false", "pgworker.instances.reports.schema.name=" + db.schema() + "_app")
                 .run(context ->
                         assertThat(context).doesNotHaveBean("reportsWorker").hasBean("reportsJobScheduler"));
     }
 
     @Test
     void showsEachWorkerInHealthAndMetrics() {
-        application("worker.instances.reports.schema.name=" + db.schema() + "_app", "worker.metrics.interval=1s")
+        application("pgworker.instances.reports.schema.name=" + db.schema() + "_app", "pgworker.metrics.interval=1s")
                 .withBean(MeterRegistry.class, SimpleMeterRegistry::new)
                 .withConfiguration(AutoConfigurations.of(
                         WorkerHealthAutoConfiguration.class, WorkerMetricsAutoConfiguration.class))
@@ -301,38 +328,39 @@ class WorkerInstancesTest {
                                 .isEqualTo(Status.UP);
                     }
                     MeterRegistry registry = context.getBean(MeterRegistry.class);
-                    assertThat(registry.get("worker.jobs.enqueued")
+                    assertThat(registry.get("pgworker.jobs.enqueued")
                                     .tags("worker", "reports", "task", "report")
                                     .counter()
                                     .count())
                             .isEqualTo(1);
-                    assertThat(registry.get("worker.job.wait")
+                    assertThat(registry.get("pgworker.job.wait")
                                     .tags("worker", "reports", "task", "report")
                                     .timer()
                                     .count())
                             .isEqualTo(1);
-                    assertThat(registry.find("worker.handlers.free").gauges()).hasSize(2);
-                    assertThat(registry.find("worker.backlog.age").timeGauges()).hasSize(2);
+                    assertThat(registry.find("pgworker.handlers.free").gauges()).hasSize(2);
+                    assertThat(registry.find("pgworker.backlog.age").timeGauges())
+                            .hasSize(2);
                 });
     }
 
     @ParameterizedTest
     @CsvSource(delimiter = '|', textBlock = """
-                    worker.instances.reports.concurrency | 0 | worker.instances.reports.concurrency | between 1 and 10000
-                    worker.instances.reports.poll-interval | often | worker.instances.reports.poll-interval | java.time.Duration
-                    worker.instances.reports.crontab | 60 * * * * a | worker.instances.reports.crontab | minute must be 0 to 59
-                    worker.instances.reports.data-source | none | worker.instances.reports.data-source | name of a DataSource bean: dataSource
-                    worker.instances.reports.transaction-manager | dataSource | worker.instances.reports.transaction-manager | PlatformTransactionManager bean: transactionManager
-                    worker.instances.reports.tasks | plan | worker.instances.reports.tasks | [plain, report]
-                    worker.tasks | plan | worker.tasks | [plain, report]
-                    worker.instances.default.concurrency | 1 | worker.instances | and not one of
-                    worker.instances.worker.concurrency | 1 | worker.instances | and not one of
-                    worker.instances.schema.concurrency | 1 | worker.instances | and not one of
-                    worker.instances.a--b.concurrency | 1 | worker.instances | lower-case letters and digits
-                    worker.data-source | none | worker.data-source | name of a DataSource bean: dataSource
+                    pgworker.instances.reports.concurrency | 0 | pgworker.instances.reports.concurrency | between 1 and 10000
+                    pgworker.instances.reports.poll-interval | often | pgworker.instances.reports.poll-interval | java.time.Duration
+                    pgworker.instances.reports.crontab | 60 * * * * a | pgworker.instances.reports.crontab | minute must be 0 to 59
+                    pgworker.instances.reports.data-source | none | pgworker.instances.reports.data-source | name of a DataSource bean: dataSource
+                    pgworker.instances.reports.transaction-manager | dataSource | pgworker.instances.reports.transaction-manager | PlatformTransactionManager bean: transactionManager
+                    pgworker.instances.reports.tasks | plan | pgworker.instances.reports.tasks | [plain, report]
+                    pgworker.tasks | plan | pgworker.tasks | [plain, report]
+                    pgworker.instances.default.concurrency | 1 | pgworker.instances | and not one of
+                    pgworker.instances.worker.concurrency | 1 | pgworker.instances | and not one of
+                    pgworker.instances.schema.concurrency | 1 | pgworker.instances | and not one of
+                    pgworker.instances.a--b.concurrency | 1 | pgworker.instances | lower-case letters and digits
+                    pgworker.data-source | none | pgworker.data-source | name of a DataSource bean: dataSource
                     """)
     void aMistakeStopsTheStart(String property, String value, String named, String allowed) {
-        application("worker.instances.reports.vacuum=true", property + "=" + value)
+        application("pgworker.instances.reports.vacuum=true", property + "=" + value)
                 .run(context -> {
                     assertThat(context).hasFailed();
                     FailureAnalysis analysis = FailureAnalyses.of(context.getStartupFailure());
@@ -342,13 +370,13 @@ class WorkerInstancesTest {
 
     @Test
     void aHandlerOfAnUnknownWorkerStopsTheStart() {
-        application("worker.instances.slow.concurrency=1").run(context -> {
+        application("pgworker.instances.slow.concurrency=1").run(context -> {
             FailureAnalysis analysis = FailureAnalyses.of(context.getStartupFailure());
             assertThat(analysis.getDescription())
                     .contains(
                             "Handlers.report(JobContext) is assigned to the worker \"reports\", which does not exist");
             assertThat(analysis.getAction())
-                    .contains("Use one of [default, slow], or configure worker.instances.reports");
+                    .contains("Use one of [default, slow], or configure pgworker.instances.reports");
         });
     }
 
@@ -386,9 +414,9 @@ class WorkerInstancesTest {
             assertThat(context).hasFailed();
             FailureAnalysis analysis = FailureAnalyses.of(context.getStartupFailure());
             assertThat(analysis.getDescription()).contains("which data source the worker is to use: first, second.");
-            assertThat(analysis.getAction()).contains("@WorkerDataSource or @Primary", "worker.data-source");
+            assertThat(analysis.getAction()).contains("@WorkerDataSource or @Primary", "pgworker.data-source");
         });
-        twoDataSources(Unmarked.class, "worker.data-source=second").run(context -> {
+        twoDataSources(Unmarked.class, "pgworker.data-source=second").run(context -> {
             assertThat(context).hasNotFailed();
             assertThat(isInstalledIn(OTHER)).isTrue();
             assertThat(isInstalledIn(TestPostgres.jdbcUrl())).isFalse();
@@ -460,7 +488,7 @@ class WorkerInstancesTest {
 
     @Test
     void anInstanceMayHaveADataSourceOfItsOwn() {
-        application("worker.instances.reports.data-source=jobs")
+        application("pgworker.instances.reports.data-source=jobs")
                 .withUserConfiguration(Second.class)
                 .run(context -> {
                     assertThat(context).hasNotFailed();
@@ -540,7 +568,7 @@ class WorkerInstancesTest {
     /** The names that applications and other schedulers are likely to give their beans. */
     @Test
     void leavesCommonNamesOfBeansToTheApplication() {
-        ApplicationContextRunner application = application("worker.instances.reports.tasks=plain");
+        ApplicationContextRunner application = application("pgworker.instances.reports.tasks=plain");
         for (String name :
                 List.of("worker", "scheduler", "jobScheduler", "jobAdmin", "cronAdmin", "jobs", "taskRegistry")) {
             application = application.withBean(name, StringBuilder.class);
@@ -551,9 +579,9 @@ class WorkerInstancesTest {
     @Test
     void onlyAnInstanceMayRun() {
         application(
-                        "worker.enabled=false",
-                        "worker.instances.reports.enabled=true",
-                        "worker.instances.reports.schema.name=" + db.schema() + "_app")
+                        "pgworker.enabled=false",
+                        "pgworker.instances.reports.enabled=true",
+                        "pgworker.instances.reports.schema.name=" + db.schema() + "_app")
                 .run(context -> {
                     assertThat(context).hasNotFailed().doesNotHaveBean("defaultWorker");
                     context.getBean(JobScheduler.class).addJob("plain");
@@ -568,9 +596,9 @@ class WorkerInstancesTest {
     @Test
     void namesThatDifferInDashesOnlyAreOneWorker() {
         application(
-                        "worker.instances.night-shift.tasks=plain",
-                        "worker.instances.nightshift.concurrency=3",
-                        "worker.instances.reports.vacuum=true")
+                        "pgworker.instances.night-shift.tasks=plain",
+                        "pgworker.instances.nightshift.concurrency=3",
+                        "pgworker.instances.reports.vacuum=true")
                 .run(context -> {
                     WorkerInstances instances = context.getBean(WorkerInstances.class);
                     assertThat(instances.all())
@@ -584,7 +612,7 @@ class WorkerInstancesTest {
 
     @Test
     void aWorkerStartedByHandMayListTasksWithoutHandlers() {
-        application("worker.auto-startup=false", "worker.instances.reports.tasks=elsewhere")
+        application("pgworker.auto-startup=false", "pgworker.instances.reports.tasks=elsewhere")
                 .run(context -> assertThat(context).hasNotFailed());
     }
 
@@ -646,8 +674,9 @@ class WorkerInstancesTest {
     /** The handler's transaction would be rolled back, and its job completed all the same. */
     @Test
     void aTransactionManagerOfAnotherDataSourceStopsTheStart() {
-        for (String property : List.of("worker.transaction-manager", "worker.instances.reports.transaction-manager")) {
-            application("worker.instances.reports.vacuum=true", property + "=otherManager")
+        for (String property :
+                List.of("pgworker.transaction-manager", "pgworker.instances.reports.transaction-manager")) {
+            application("pgworker.instances.reports.vacuum=true", property + "=otherManager")
                     .withUserConfiguration(OtherManager.class)
                     .run(context -> assertThat(FailureAnalyses.of(context.getStartupFailure())
                                     .getDescription())
@@ -666,7 +695,7 @@ class WorkerInstancesTest {
 
     @Test
     void anUnknownInstanceIsNamedWithThoseThereAre() {
-        application("worker.instances.reports.tasks=plain").run(context -> {
+        application("pgworker.instances.reports.tasks=plain").run(context -> {
             WorkerInstances instances = context.getBean(WorkerInstances.class);
             assertThat(instances.all()).extracting(WorkerInstance::name).containsExactly("default", "reports");
             assertThatIllegalArgumentException()

@@ -61,16 +61,16 @@ class WorkerPropertiesTest {
                 WorkerPropertiesTest.class.getResourceAsStream("/META-INF/spring-configuration-metadata.json")) {
             JsonNode all = new JsonMapper().readTree(metadata);
             assertThat(all.path("properties").findValuesAsString("name"))
-                    .contains("management.health.worker.enabled", "worker.listen.enabled");
+                    .contains("management.health.pgworker.enabled", "pgworker.listen.enabled");
             Map<String, List<String>> values = new TreeMap<>();
             all.path("hints")
                     .forEach(hint -> values.put(
                             hint.path("name").asString(), hint.path("values").findValuesAsString("value")));
-            assertThat(values.get("worker.schema.mode"))
+            assertThat(values.get("pgworker.schema.mode"))
                     .isEqualTo(Arrays.stream(SchemaMode.values())
                             .map(mode -> mode.name().toLowerCase(Locale.ROOT))
                             .toList());
-            assertThat(values.get("worker.schema.peer-indexes"))
+            assertThat(values.get("pgworker.schema.peer-indexes"))
                     .containsExactlyInAnyOrderElementsOf(Arrays.stream(PeerIndexes.values())
                             .map(choice -> choice.name().toLowerCase(Locale.ROOT))
                             .toList());
@@ -85,7 +85,7 @@ class WorkerPropertiesTest {
         for (JsonNode property : metadata()) {
             String name = property.path("name").asString();
             String other = otherThanDefault(property);
-            if (name.startsWith("worker.") && other != null) {
+            if (name.startsWith("pgworker.") && other != null) {
                 Map<String, Object> settings = settings(new MockEnvironment().withProperty(name, other));
                 settings.keySet().removeIf(setting -> settings.get(setting).equals(defaults.get(setting)));
                 assertThat(settings).as(name).hasSizeLessThanOrEqualTo(1);
@@ -108,13 +108,13 @@ class WorkerPropertiesTest {
             case "java.time.ZoneId" -> "Europe/Berlin";
             case "java.util.Set<dev.pgworker.job.CleanupTask>" -> "gc-task-identifiers";
             case "java.lang.String" ->
-                property.path("name").asString().equals("worker.cleanup.schedule") ? "@daily" : null;
+                property.path("name").asString().equals("pgworker.cleanup.schedule") ? "@daily" : null;
             default -> null;
         };
     }
 
     private static Map<String, Object> settings(MockEnvironment environment) {
-        WorkerSettings settings = bind(environment).workerSettings("worker");
+        WorkerSettings settings = bind(environment).workerSettings("pgworker");
         Map<String, Object> values = new TreeMap<>(components(settings));
         values.remove("recovery");
         values.putAll(components(settings.recovery()));
@@ -138,16 +138,16 @@ class WorkerPropertiesTest {
     }
 
     private static WorkerProperties bind(MockEnvironment environment) {
-        return Binder.get(environment).bindOrCreate("worker", WorkerProperties.class);
+        return Binder.get(environment).bindOrCreate("pgworker", WorkerProperties.class);
     }
 
     @Test
     void theDefaultsAreThoseOfTheEngine() {
         WorkerProperties properties = bind(new MockEnvironment());
 
-        assertThat(properties.workerSettings("worker"))
+        assertThat(properties.workerSettings("pgworker"))
                 .isEqualTo(WorkerSettings.builder().build());
-        assertThat(properties.workerSchema("worker")).isEqualTo(WorkerSchema.DEFAULT);
+        assertThat(properties.workerSchema("pgworker")).isEqualTo(WorkerSchema.DEFAULT);
         assertThat(properties.schema().mode()).isEqualTo(SchemaMode.MIGRATE);
         assertThat(properties.enabled()).isTrue();
     }
@@ -155,61 +155,61 @@ class WorkerPropertiesTest {
     @Test
     void passwordsAreNotPrinted() {
         WorkerProperties properties = bind(new MockEnvironment()
-                .withProperty("worker.schema.password", "secret")
-                .withProperty("worker.listen.password", "secret"));
+                .withProperty("pgworker.schema.password", "secret")
+                .withProperty("pgworker.listen.password", "secret"));
 
         assertThat(properties.toString()).doesNotContain("secret");
     }
 
     @ParameterizedTest
     @CsvSource(delimiter = '|', textBlock = """
-                    worker.concurrency | 0 | between 1 and 10000
-                    worker.concurrency | 10001 | between 1 and 10000
-                    worker.concurrency | many | java.lang.Integer
-                    worker.local-queue.size | -1 | between 0 and 10000
-                    worker.local-queue.size | 10001 | between 0 and 10000
-                    worker.local-queue.ttl | 0s | at least 1 ms
-                    worker.queue-run-limit | 0 | between 1 and 1000
-                    worker.queue-run-limit | 1001 | between 1 and 1000
-                    worker.crontab | 60 * * * * a | minute must be 0 to 59
-                    worker.crontab-file | classpath:none.txt | cannot be read
-                    worker.crontab-zone | Berlin | java.time.ZoneId
-                    worker.poll-interval | 0s | at least 1 ms
-                    worker.poll-interval | often | java.time.Duration
-                    worker.shutdown.grace-period | -1s | between 0 and 365 days
-                    worker.shutdown.interrupted-job-retry-delay | 400d | between 0 and 365 days
-                    worker.recovery.heartbeat-interval | 0s | between 1 ms and 30 minutes
-                    worker.recovery.heartbeat-interval | 31m | between 1 ms and 30 minutes
-                    worker.recovery.sweep-interval | 25h | between 1 ms and 1 days
-                    worker.recovery.sweep-threshold | 59s | at least twice the heartbeatInterval of PT30S
-                    worker.recovery.sweep-threshold | 31d | between 1 ms and 30 days
-                    worker.recovery.peer-threshold | 0s | between 1 ms and 30 days
-                    worker.recovery.peer-threshold | 31d | between 1 ms and 30 days
-                    worker.recovery.recovery-delay | -1s | between 0 ms and 365 days
-                    worker.recovery.resilient-sweep-threshold-multiplier | 0 | between 1 and 1000
-                    worker.recovery.resilient-job-flags | a,,b | must not be empty
-                    worker.recovery.max-recoveries | 1001 | between 0 and 1000
-                    worker.history.keep-for | 59s | between 1 minute and 3650 days
-                    worker.history.keep-for | 3651d | between 1 minute and 3650 days
-                    worker.history.keep-most | 999 | between 1000 and 10000000000
-                    worker.history.keep-most | 10000000001 | between 1000 and 10000000000
-                    worker.history.max-result-size | -1B | between 0 and 16777216
-                    worker.history.max-result-size | 17MB | between 0 and 16777216
-                    worker.history.enabled | maybe | java.lang.Boolean
-                    worker.cleanup.schedule | 0 3 * * * | six fields
-                    worker.cleanup.schedule | 0 0 3 31 2 * | due sometimes
-                    worker.cleanup.schedule | never | six fields
-                    worker.cleanup.failed-jobs-older-than | 3651d | between 0 and 3650 days
-                    worker.cleanup.failed-jobs-older-than | -1s | between 0 and 3650 days
-                    worker.cleanup.tasks | everything | CleanupTask
-                    worker.cancel.interrupt-after | -1s | between 0 and 365 days
-                    worker.cancel.abandon-after | 366d | between 0 and 365 days
-                    worker.steps.max-result-size | 65MB | between 1 and 67108864
-                    worker.steps.keep-signals | 0s | between 1 second and 3650 days
-                    worker.schema.name | Jobs | only lower-case letters, digits and underscores
-                    worker.schema.mode | update | MIGRATE
-                    worker.schema.peer-indexes | maybe | NEVER
-                    worker.schema.url | postgres://db | jdbc:postgresql://host:5432/database
+                    pgworker.concurrency | 0 | between 1 and 10000
+                    pgworker.concurrency | 10001 | between 1 and 10000
+                    pgworker.concurrency | many | java.lang.Integer
+                    pgworker.local-queue.size | -1 | between 0 and 10000
+                    pgworker.local-queue.size | 10001 | between 0 and 10000
+                    pgworker.local-queue.ttl | 0s | at least 1 ms
+                    pgworker.queue-run-limit | 0 | between 1 and 1000
+                    pgworker.queue-run-limit | 1001 | between 1 and 1000
+                    pgworker.crontab | 60 * * * * a | minute must be 0 to 59
+                    pgworker.crontab-file | classpath:none.txt | cannot be read
+                    pgworker.crontab-zone | Berlin | java.time.ZoneId
+                    pgworker.poll-interval | 0s | at least 1 ms
+                    pgworker.poll-interval | often | java.time.Duration
+                    pgworker.shutdown.grace-period | -1s | between 0 and 365 days
+                    pgworker.shutdown.interrupted-job-retry-delay | 400d | between 0 and 365 days
+                    pgworker.recovery.heartbeat-interval | 0s | between 1 ms and 30 minutes
+                    pgworker.recovery.heartbeat-interval | 31m | between 1 ms and 30 minutes
+                    pgworker.recovery.sweep-interval | 25h | between 1 ms and 1 days
+                    pgworker.recovery.sweep-threshold | 59s | at least twice the heartbeatInterval of PT30S
+                    pgworker.recovery.sweep-threshold | 31d | between 1 ms and 30 days
+                    pgworker.recovery.peer-threshold | 0s | between 1 ms and 30 days
+                    pgworker.recovery.peer-threshold | 31d | between 1 ms and 30 days
+                    pgworker.recovery.recovery-delay | -1s | between 0 ms and 365 days
+                    pgworker.recovery.resilient-sweep-threshold-multiplier | 0 | between 1 and 1000
+                    pgworker.recovery.resilient-job-flags | a,,b | must not be empty
+                    pgworker.recovery.max-recoveries | 1001 | between 0 and 1000
+                    pgworker.history.keep-for | 59s | between 1 minute and 3650 days
+                    pgworker.history.keep-for | 3651d | between 1 minute and 3650 days
+                    pgworker.history.keep-most | 999 | between 1000 and 10000000000
+                    pgworker.history.keep-most | 10000000001 | between 1000 and 10000000000
+                    pgworker.history.max-result-size | -1B | between 0 and 16777216
+                    pgworker.history.max-result-size | 17MB | between 0 and 16777216
+                    pgworker.history.enabled | maybe | java.lang.Boolean
+                    pgworker.cleanup.schedule | 0 3 * * * | six fields
+                    pgworker.cleanup.schedule | 0 0 3 31 2 * | due sometimes
+                    pgworker.cleanup.schedule | never | six fields
+                    pgworker.cleanup.failed-jobs-older-than | 3651d | between 0 and 3650 days
+                    pgworker.cleanup.failed-jobs-older-than | -1s | between 0 and 3650 days
+                    pgworker.cleanup.tasks | everything | CleanupTask
+                    pgworker.cancel.interrupt-after | -1s | between 0 and 365 days
+                    pgworker.cancel.abandon-after | 366d | between 0 and 365 days
+                    pgworker.steps.max-result-size | 65MB | between 1 and 67108864
+                    pgworker.steps.keep-signals | 0s | between 1 second and 3650 days
+                    pgworker.schema.name | Jobs | only lower-case letters, digits and underscores
+                    pgworker.schema.mode | update | MIGRATE
+                    pgworker.schema.peer-indexes | maybe | NEVER
+                    pgworker.schema.url | postgres://db | jdbc:postgresql://host:5432/database
                     """)
     void aBadValueStopsTheStartWithThePropertyNamed(String property, String value, String allowed) {
         db.runner()

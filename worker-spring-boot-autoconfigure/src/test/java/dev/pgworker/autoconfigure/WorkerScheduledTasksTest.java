@@ -104,8 +104,8 @@ class WorkerScheduledTasksTest {
     @Test
     void eachWorkerHasItsOwnAndTheyEndWithIt() {
         application()
-                .withPropertyValues("worker.instances.mail.schema.name=" + db.schema() + "_app")
-                .withPropertyValues("worker.tasks=*", "worker.instances.mail.tasks=*")
+                .withPropertyValues("pgworker.instances.mail.schema.name=" + db.schema() + "_app")
+                .withPropertyValues("pgworker.tasks=*", "pgworker.instances.mail.tasks=*")
                 .run(context -> {
                     assertThat(shown(context))
                             .contains("worker: sweep for dead workers", "worker mail: sweep for dead workers");
@@ -177,7 +177,7 @@ class WorkerScheduledTasksTest {
 
     @Test
     void theyAreNotMeasuredWhereTheWorkerIsNot() {
-        measuresOnlyTheApplication(application().withPropertyValues("worker.metrics.enabled=false"));
+        measuresOnlyTheApplication(application().withPropertyValues("pgworker.metrics.enabled=false"));
     }
 
     @Test

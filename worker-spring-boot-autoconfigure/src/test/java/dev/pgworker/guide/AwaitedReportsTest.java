@@ -22,7 +22,7 @@ class AwaitedReportsTest {
         db.runner()
                 .withBean(AwaitedReports.ReportHandlers.class)
                 .withBean(Reports.class)
-                .withPropertyValues("worker.results.keep-for=5m", "worker.task-defaults.report.priority=3")
+                .withPropertyValues("pgworker.results.keep-for=5m", "pgworker.task-defaults.report.priority=3")
                 .run(context -> {
                     Reports reports = context.getBean(Reports.class);
 

@@ -45,7 +45,7 @@ class BooksTest {
                 .withBean(Books.Press.class, () -> press)
                 .withBean(Books.BookHandlers.class)
                 .withBean(Books.Printing.class)
-                .withPropertyValues("worker.auto-startup=false", "worker.task-defaults.render.max-attempts=1")
+                .withPropertyValues("pgworker.auto-startup=false", "pgworker.task-defaults.render.max-attempts=1")
                 .run(context -> {
                     Books.Printing printing = context.getBean(Books.Printing.class);
                     Worker worker = context.getBean(Worker.class);

@@ -43,7 +43,7 @@ class InvoicesTest {
                 .withBean(Mailer.class, () -> mailer)
                 .withBean(InvoiceHandlers.class)
                 .withBean(InvoiceService.class)
-                .withPropertyValues("worker.auto-startup=false")
+                .withPropertyValues("pgworker.auto-startup=false")
                 .run(context -> {
                     InvoiceService service = context.getBean(InvoiceService.class);
                     JobAdmin admin = context.getBean(JobAdmin.class);

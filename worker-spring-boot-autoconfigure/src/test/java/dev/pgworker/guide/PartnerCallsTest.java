@@ -53,7 +53,7 @@ class PartnerCallsTest {
                 .withBean(PartnerCalls.Partner.class, () -> partner)
                 .withBean(PartnerCalls.PartnerHandlers.class)
                 .withBean(PartnerCalls.TenantPlans.class)
-                .withPropertyValues("worker.auto-startup=false", "worker.concurrency=8")
+                .withPropertyValues("pgworker.auto-startup=false", "pgworker.concurrency=8")
                 .run(context -> {
                     JobScheduler jobs = context.getBean(JobScheduler.class);
                     Worker worker = context.getBean(Worker.class);

@@ -13,7 +13,7 @@ import org.springframework.boot.test.context.PropertyMapping;
 /**
  * Gives a test class a {@link TestWorker} bean, and leaves it to the test when jobs run. Stands beside {@code @SpringBootTest},
  * or a slice with a {@code DataSource}, such as {@code @JdbcTest} and {@code @DataJpaTest}; a slice then has the {@code Worker},
- * too, with the handlers that it imports. For each worker of {@code worker.instances} there is a {@code TestWorker} with its name as
+ * too, with the handlers that it imports. For each worker of {@code pgworker.instances} there is a {@code TestWorker} with its name as
  * qualifier.
  *
  * <p>Before each test the {@link TestWorker#runs() runs} are forgotten; the jobs are not, unless {@link #clearBeforeEach} says so.
@@ -29,9 +29,9 @@ public @interface AutoConfigureTestWorker {
 
     /**
      * Whether the worker starts with the application and runs jobs by itself, so that a test {@linkplain TestWorker#await(
-     * dev.pgworker.job.Job) waits} for them. Sets {@code worker.auto-startup}.
+     * dev.pgworker.job.Job) waits} for them. Sets {@code pgworker.auto-startup}.
      */
-    @PropertyMapping("worker.auto-startup")
+    @PropertyMapping("pgworker.auto-startup")
     boolean autoStartup() default false;
 
     /**

@@ -197,7 +197,7 @@ public final class TestWorker implements AutoCloseable {
             if (used.isRunning()) {
                 throw new IllegalStateException(
                         "The worker is started and runs due jobs by itself: wait for one with await,"
-                                + " or leave the start to the test with worker.auto-startup=false");
+                                + " or leave the start to the test with pgworker.auto-startup=false");
             }
             long before = recorder.total();
             long ran = runOnce(used, timeout);
@@ -442,7 +442,7 @@ public final class TestWorker implements AutoCloseable {
             throw new IllegalStateException(
                     "Cannot " + action + ": the schema has other workers, which sent a heartbeat within"
                             + " the last minute: " + others
-                            + ". Give the test a schema of its own with worker.schema.name, or wait"
+                            + ". Give the test a schema of its own with pgworker.schema.name, or wait"
                             + " until a worker that was killed is forgotten");
         }
     }
@@ -490,7 +490,7 @@ public final class TestWorker implements AutoCloseable {
     private Worker worker() {
         return Objects.requireNonNullElseGet(worker.get(), () -> {
             throw new IllegalStateException(
-                    "There is no Worker, so that no job can be run: worker.enabled is false, or there is no DataSource");
+                    "There is no Worker, so that no job can be run: pgworker.enabled is false, or there is no DataSource");
         });
     }
 

@@ -13,7 +13,7 @@ import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.task.PayloadCodec;
 
 /**
- * The {@link TestWorker} of the application's worker, and one for each of {@code worker.instances}; only for tests with {@link
+ * The {@link TestWorker} of the application's worker, and one for each of {@code pgworker.instances}; only for tests with {@link
  * AutoConfigureTestWorker}.
  *
  * @since 0.1.0

@@ -12,7 +12,7 @@ import org.springframework.core.type.AnnotationMetadata;
 
 import dev.pgworker.autoconfigure.WorkerInstances;
 
-/** Registers a {@link TestWorker} for each of {@code worker.instances}, to be injected with the name as its qualifier. */
+/** Registers a {@link TestWorker} for each of {@code pgworker.instances}, to be injected with the name as its qualifier. */
 final class TestWorkerBeans implements ImportBeanDefinitionRegistrar, EnvironmentAware {
 
     private @Nullable Environment environment;

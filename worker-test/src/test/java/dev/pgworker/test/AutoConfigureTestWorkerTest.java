@@ -74,7 +74,7 @@ class AutoConfigureTestWorkerTest {
             registry.add("spring.datasource.url", TestPostgres::jdbcUrl);
             registry.add("spring.datasource.hikari.minimum-idle", () -> 0);
             registry.add("spring.jpa.hibernate.ddl-auto", () -> "create");
-            registry.add("worker.schema.name", () -> SCHEMA);
+            registry.add("pgworker.schema.name", () -> SCHEMA);
         }
     }
 
@@ -149,7 +149,7 @@ class AutoConfigureTestWorkerTest {
     }
 
     @Nested
-    @SpringBootTest(classes = Application.class, properties = "worker.enabled=false")
+    @SpringBootTest(classes = Application.class, properties = "pgworker.enabled=false")
     @AutoConfigureTestWorker
     @Transactional
     class WithoutAWorker implements Database {
@@ -170,14 +170,14 @@ class AutoConfigureTestWorkerTest {
         @Test
         @Transactional(propagation = Propagation.NOT_SUPPORTED)
         void noneCanBeRun() {
-            assertThatThrownBy(() -> worker.runDue()).hasMessageContaining("worker.enabled");
+            assertThatThrownBy(() -> worker.runDue()).hasMessageContaining("pgworker.enabled");
         }
     }
 
     @Nested
     @SpringBootTest(
             classes = Application.class,
-            properties = {"worker.instances.very-slow.tasks=hello", "worker.tasks=other"})
+            properties = {"pgworker.instances.very-slow.tasks=hello", "pgworker.tasks=other"})
     @Import({Handlers.class, OtherHandlers.class})
     @AutoConfigureTestWorker(autoStartup = true, clearBeforeEach = true)
     class WithSeveralWorkers implements Database {

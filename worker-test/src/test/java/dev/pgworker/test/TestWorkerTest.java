@@ -459,7 +459,7 @@ class TestWorkerTest {
         assertThat(none.jobs()).hasEnqueued(HELLO).withPayload(new Greeting("Ada"));
         assertThatThrownBy(() -> none.runDue())
                 .isInstanceOf(IllegalStateException.class)
-                .hasMessageContaining("worker.enabled");
+                .hasMessageContaining("pgworker.enabled");
         WorkerClient.jobAdmin(dataSource, schema)
                 .reschedule(
                         Set.of(job.id()),

@@ -187,7 +187,7 @@ class HostileTextTest extends DashboardTest {
                             || [...element.attributes].some(attribute => attribute.name.startsWith("on"))
                             || ["href", "src", "action", "xlink:href"].some(name => element.hasAttribute(name)
                               && !["http:", "https:", "data:"].includes(new URL(element.getAttribute(name), document.baseURI).protocol))
-                            || element.tagName === "A" && (element.origin !== own || !element.pathname.startsWith("/worker/")))
+                            || element.tagName === "A" && (element.origin !== own || !element.pathname.startsWith("/pgworker/")))
                           .map(element => element.outerHTML.slice(0, 300))
                         """)).isEqualTo(List.of());
     }

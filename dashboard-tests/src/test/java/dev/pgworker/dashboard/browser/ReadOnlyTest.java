@@ -14,10 +14,10 @@ class ReadOnlyTest extends DashboardTest {
     void nothingCanBeChangedAndPayloadsAreHidden() {
         try (Shop careful = new Shop(
                 TestPostgres.newDatabase("readonly"),
-                "worker.dashboard.allow-actions=false",
-                "worker.dashboard.payloads=hidden",
-                "worker.history.enabled=false",
-                "worker.statistics.enabled=false")) {
+                "pgworker.dashboard.allow-actions=false",
+                "pgworker.dashboard.payloads=hidden",
+                "pgworker.history.enabled=false",
+                "pgworker.statistics.enabled=false")) {
             Job job = new Stock(careful).failed("print_label");
             browser.use(careful.dashboard());
 
@@ -29,9 +29,9 @@ class ReadOnlyTest extends DashboardTest {
             browser.press("main", "Run again");
             assertThat(careful.admin().find(job.id()).orElseThrow().attempts()).isEqualTo(25);
             browser.open("history");
-            browser.awaitText("main", "worker.history.enabled=true");
+            browser.awaitText("main", "pgworker.history.enabled=true");
             browser.open("");
-            browser.awaitText("main", "worker.statistics.enabled=true");
+            browser.awaitText("main", "pgworker.statistics.enabled=true");
             assertThat(browser.violations(null)).isEmpty();
             browser.checkQuiet();
             // Before the application goes away, of which the console would tell.

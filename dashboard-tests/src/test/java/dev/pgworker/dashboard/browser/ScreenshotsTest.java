@@ -62,7 +62,7 @@ class ScreenshotsTest {
                         "--shop.step=60ms")) {
             JobAdmin jobs = shop.getBean(JobAdmin.class);
             try (Browser browser = new Browser("http://localhost:"
-                    + shop.getEnvironment().getRequiredProperty("local.server.port") + "/worker/")) {
+                    + shop.getEnvironment().getRequiredProperty("local.server.port") + "/pgworker/")) {
                 org.awaitility.Awaitility.await()
                         .atMost(Duration.ofMinutes(3))
                         .until(() -> jobs.count(failedPayments()).failed() >= 3);

@@ -33,21 +33,21 @@ final class Shop implements AutoCloseable {
             Map.entry("server.shutdown", "immediate"),
             Map.entry("spring.datasource.hikari.maximum-pool-size", "15"),
             Map.entry("spring.datasource.hikari.connection-timeout", "2000"),
-            Map.entry("worker.concurrency", "4"),
-            Map.entry("worker.forbidden-flags", "after-hours"),
-            Map.entry("worker.crontab", """
+            Map.entry("pgworker.concurrency", "4"),
+            Map.entry("pgworker.forbidden-flags", "after-hours"),
+            Map.entry("pgworker.crontab", """
                     0 4 * * * send_mail ?id=nightly-mail&tz=Europe/Berlin {to: "everybody"}
                     */5 * * * * charge_card ?id=charges
                     """),
-            Map.entry("worker.history.enabled", "true"),
-            Map.entry("worker.statistics.enabled", "true"),
-            Map.entry("worker.dashboard.enabled", "true"),
-            Map.entry("worker.dashboard.allow-actions", "true"),
-            Map.entry("worker.dashboard.payloads", "shown"),
-            Map.entry("worker.instances.reports.concurrency", "1"),
+            Map.entry("pgworker.history.enabled", "true"),
+            Map.entry("pgworker.statistics.enabled", "true"),
+            Map.entry("pgworker.dashboard.enabled", "true"),
+            Map.entry("pgworker.dashboard.allow-actions", "true"),
+            Map.entry("pgworker.dashboard.payloads", "shown"),
+            Map.entry("pgworker.instances.reports.concurrency", "1"),
             // Dead workers are there to be swept by hand.
-            Map.entry("worker.recovery.enabled", "false"),
-            Map.entry("worker.instances.reports.recovery.enabled", "false"),
+            Map.entry("pgworker.recovery.enabled", "false"),
+            Map.entry("pgworker.instances.reports.recovery.enabled", "false"),
             Map.entry("logging.level.root", "warn"));
 
     private final ConfigurableApplicationContext context;
@@ -78,7 +78,7 @@ final class Shop implements AutoCloseable {
 
     /** Returns where the dashboard is, with a slash at the end. */
     String dashboard() {
-        return "http://localhost:" + port() + "/worker/";
+        return "http://localhost:" + port() + "/pgworker/";
     }
 
     JobScheduler jobs() {

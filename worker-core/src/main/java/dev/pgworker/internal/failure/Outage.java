@@ -132,7 +132,7 @@ public final class Outage {
         boolean first = missingSchema == null;
         if (first) {
             missingSchema = "the schema is not installed, or not up to date (" + messageOf(error)
-                    + "). Start an application once with worker.schema.mode=migrate and a user that may create the schema";
+                    + "). Start an application once with pgworker.schema.mode=migrate and a user that may create the schema";
             log.error("No job can run: {}. Retrying until then", missingSchema);
         }
         return first;

@@ -93,7 +93,7 @@ abstract class Recording {
         } else if (!unfitTold) {
             unfitTold = true;
             log.warn(
-                    "{} are not recorded, and jobs run all the same: {}. Install the newest schema (worker.schema.mode=migrate), and grant"
+                    "{} are not recorded, and jobs run all the same: {}. Install the newest schema (pgworker.schema.mode=migrate), and grant"
                             + " select, insert, update and delete on {}, and execute on all functions of the schema, to the worker's role",
                     what,
                     ErrorText.headline(failure).replaceFirst(" +(Where|Hint|Position): .*", ""),

@@ -65,7 +65,7 @@ public final class OldLocks {
         if (found.unindexedPeer() != null && !peerTold) {
             log.warn(
                     "A Node.js or Rust worker, {}, uses this schema without the index that it fetches jobs with, so it reads all waiting"
-                            + " jobs for each job that it fetches. Set worker.schema.peer-indexes=always, or run: {};",
+                            + " jobs for each job that it fetches. Set pgworker.schema.peer-indexes=always, or run: {};",
                     found.unindexedPeer(),
                     workers.peerIndex());
             peerTold = true;

@@ -152,7 +152,7 @@ public final class HistoryKeeper extends PeriodicService {
         String switched = settings.enabled() ? "on" : "off";
         if (refused) {
             log.warn(
-                    "The history of jobs cannot be switched {} (worker.history.enabled): grant the worker's role the rights of"
+                    "The history of jobs cannot be switched {} (pgworker.history.enabled): grant the worker's role the rights of"
                             + " docs/schema.md on the schema, and migrate it",
                     switched,
                     e);

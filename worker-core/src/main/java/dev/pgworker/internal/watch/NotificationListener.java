@@ -46,8 +46,8 @@ public final class NotificationListener extends BackgroundService {
 
     private static final String POOLED =
             "The connection pooler gives the server's sessions to others between transactions, so that"
-                    + " notifications would go to these. Set worker.listen.url to an address of PostgreSQL itself, or"
-                    + " worker.listen.enabled=false; until then the worker finds jobs at each worker.poll-interval";
+                    + " notifications would go to these. Set pgworker.listen.url to an address of PostgreSQL itself, or"
+                    + " pgworker.listen.enabled=false; until then the worker finds jobs at each pgworker.poll-interval";
 
     private static final int UNLISTEN_LIMIT_MILLIS = 1_000;
 

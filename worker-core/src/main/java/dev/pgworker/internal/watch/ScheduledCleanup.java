@@ -25,7 +25,7 @@ import dev.pgworker.job.CleanupSettings;
 public final class ScheduledCleanup extends PeriodicService {
 
     /** In whose name it is done. */
-    public static final String USER = "worker.cleanup";
+    public static final String USER = "pgworker.cleanup";
 
     private static final Logger log = WorkerLog.of(ScheduledCleanup.class);
 
@@ -118,7 +118,7 @@ public final class ScheduledCleanup extends PeriodicService {
                 throw e;
             }
             log.error(
-                    "The clean-up of {} (worker.cleanup) failed; the next one is at {}. The worker's role needs the rights of an"
+                    "The clean-up of {} (pgworker.cleanup) failed; the next one is at {}. The worker's role needs the rights of an"
                             + " operator for it, see docs/schema.md: {}",
                     settings.tasks(),
                     next,

@@ -129,7 +129,7 @@ public final class Vacuum extends PeriodicService {
                     "The vacuum of the jobs table was cancelled after {} s: each attempt may end like this, and the dead rows"
                             + " of finished jobs slow down claims. If the reason is the role's statement_timeout, disable it for this role;"
                             + " if it is the limit of one hour, raise maintenance_work_mem and rebuild the table's indexes"
-                            + " (REINDEX TABLE CONCURRENTLY), or leave the vacuum to autovacuum with worker.vacuum=false",
+                            + " (REINDEX TABLE CONCURRENTLY), or leave the vacuum to autovacuum with pgworker.vacuum=false",
                     after.toSeconds());
         } else {
             log.debug("The table of jobs could not be vacuumed", e);

@@ -14,7 +14,7 @@ comment on function "${schema}".pgworker_published(jsonb, text, numeric) is
   'The milliseconds that a worker has published under the name, as an interval; null if they are none, or not from 1 to most.';
 revoke execute on function "${schema}".pgworker_published(jsonb, text, numeric) from public;
 
--- The limits are those of worker.recovery.sweep-threshold and its multiplier.
+-- The limits are those of pgworker.recovery.sweep-threshold and its multiplier.
 create or replace function "${schema}".pgworker_thresholds(
   metadata jsonb, threshold interval, peer_threshold interval, multiplier int, out usual interval, out resilient interval
 )

@@ -404,7 +404,7 @@ create table if not exists "${schema}".pgworker_history (
 ) with (vacuum_truncate = false, toast.vacuum_truncate = false);
 comment on table "${schema}".pgworker_history is
   'Runs that have ended and jobs that have ended without running; outcome is succeeded, retried, failed, removed, cancelled or recovered. Empty '
-  'unless worker.history.enabled is set.';
+  'unless pgworker.history.enabled is set.';
 create index if not exists pgworker_history_job on "${schema}".pgworker_history (job_id);
 create index if not exists pgworker_history_ended on "${schema}".pgworker_history (ended_at, job_id);
 

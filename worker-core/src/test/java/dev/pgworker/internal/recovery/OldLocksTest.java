@@ -155,7 +155,9 @@ class OldLocksTest {
         }
         assertThat(log.list.get(0).getFormattedMessage())
                 .contains(
-                        "pool-1", "worker.schema.peer-indexes=always", workers().peerIndex());
+                        "pool-1",
+                        "pgworker.schema.peer-indexes=always",
+                        workers().peerIndex());
     }
 
     private Claim claim(Job job) {

@@ -35,7 +35,7 @@ final class EndpointLimits {
         int size = most == null ? USUAL_VALUES : most;
         if (after != null && !showPayloads) {
             throw new IllegalArgumentException(
-                    "after is a value of payloads, which are hidden unless worker.endpoint.show-payloads is true");
+                    "after is a value of payloads, which are hidden unless pgworker.endpoint.show-payloads is true");
         }
         return limits.find(name)
                 .map(status -> {

@@ -155,7 +155,7 @@ final class EndpointViews {
         requireLimit(pageSize);
         if (filters.search() != null && !showPayloads) {
             throw new IllegalArgumentException(
-                    "search also matches payloads, which are hidden unless worker.endpoint.show-payloads is true");
+                    "search also matches payloads, which are hidden unless pgworker.endpoint.show-payloads is true");
         }
         HistoryPage page = admin.history()
                 .list(HistoryQuery.builder()

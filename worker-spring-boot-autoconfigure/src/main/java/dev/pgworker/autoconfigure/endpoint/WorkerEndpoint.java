@@ -25,7 +25,7 @@ import dev.pgworker.schedule.JobSchedules;
  * Parameters arrive as text, so that a wrong one is answered with status 400 and a
  * message that names it.
  */
-@WebEndpoint(id = "worker")
+@WebEndpoint(id = "pgworker")
 final class WorkerEndpoint {
 
     private static final int LONGEST_NAME = 255;

@@ -8,5 +8,5 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
  *
  * @param showPayloads Whether the endpoint shows payloads of jobs.
  */
-@ConfigurationProperties("worker.endpoint")
+@ConfigurationProperties("pgworker.endpoint")
 record WorkerEndpointProperties(@DefaultValue("false") boolean showPayloads) {}

@@ -27,9 +27,9 @@ import dev.pgworker.autoconfigure.WorkerInstances;
 public final class WorkerHealthAutoConfiguration {
 
     @Bean
-    @ConditionalOnEnabledHealthIndicator("worker")
-    @ConditionalOnMissingBean(name = {"workerHealthContributor", "workerHealthIndicator"})
-    CompositeHealthContributor workerHealthContributor(WorkerInstances instances) {
+    @ConditionalOnEnabledHealthIndicator("pgworker")
+    @ConditionalOnMissingBean(name = {"pgworkerHealthContributor", "pgworkerHealthIndicator"})
+    CompositeHealthContributor pgworkerHealthContributor(WorkerInstances instances) {
         Map<String, HealthContributor> contributors = new LinkedHashMap<>();
         for (WorkerInstance instance : instances.all()) {
             if (instance.name().equals(WorkerInstances.DEFAULT)) {

@@ -68,12 +68,12 @@ final class BacklogSampler implements SmartLifecycle, ScheduledTaskHolder {
             state(registry, "limited", JobBacklog::limited);
             state(registry, "failed", JobBacklog::failed);
             limits = new LimitGauges(worker, its.jobLimits(), registry);
-            TimeGauge.builder("worker.backlog.age", this, TimeUnit.MILLISECONDS, s -> s.value(Sampled::age))
+            TimeGauge.builder("pgworker.backlog.age", this, TimeUnit.MILLISECONDS, s -> s.value(Sampled::age))
                     .description("Time for which the longest-waiting job has been due")
                     .tag(WorkerMetrics.WORKER, worker)
                     .strongReference(true)
                     .register(registry);
-            Gauge.builder("worker.workers.active", this, s -> s.value(JobBacklog::workers))
+            Gauge.builder("pgworker.workers.active", this, s -> s.value(JobBacklog::workers))
                     .description("Registered workers of all applications that have sent a heartbeat recently")
                     .tag(WorkerMetrics.WORKER, worker)
                     .strongReference(true)
@@ -81,7 +81,7 @@ final class BacklogSampler implements SmartLifecycle, ScheduledTaskHolder {
         }
 
         private void state(MeterRegistry registry, String state, ToDoubleFunction<JobBacklog> number) {
-            Gauge.builder("worker.backlog", this, s -> s.value(number))
+            Gauge.builder("pgworker.backlog", this, s -> s.value(number))
                     .description("Jobs of all applications that are not running, by state")
                     .tag(WorkerMetrics.WORKER, worker)
                     .tag("state", state)

@@ -60,7 +60,7 @@ final class JobMetrics {
 
     private TaskMeters register(String task) {
         return new TaskMeters(
-                Timer.builder("worker.job.wait")
+                Timer.builder("pgworker.job.wait")
                         .description("Time from when a job becomes due until its handler is called")
                         .tag(WorkerMetrics.WORKER, worker)
                         .tag("task", task)
@@ -68,19 +68,19 @@ final class JobMetrics {
                 execution(task, "success", "none"),
                 new ConcurrentHashMap<>(),
                 execution(task, OTHER, "none"),
-                counter("worker.jobs.retried", "Attempts that failed and are followed by another one", task),
-                counter("worker.jobs.failed", "Jobs that failed permanently", task),
-                counter("worker.jobs.lost", "Outcomes not written because the worker no longer held the job", task),
+                counter("pgworker.jobs.retried", "Attempts that failed and are followed by another one", task),
+                counter("pgworker.jobs.failed", "Jobs that failed permanently", task),
+                counter("pgworker.jobs.lost", "Outcomes not written because the worker no longer held the job", task),
                 counter(
-                        "worker.jobs.superseded",
+                        "pgworker.jobs.superseded",
                         "Attempts that did not succeed after the job had been superseded or removed by its key",
                         task),
-                counter("worker.jobs.cancelled", "Jobs that ended because they were cancelled while they ran", task),
-                counter("worker.jobs.recovered", "Jobs recovered from dead workers by this worker", task));
+                counter("pgworker.jobs.cancelled", "Jobs that ended because they were cancelled while they ran", task),
+                counter("pgworker.jobs.recovered", "Jobs recovered from dead workers by this worker", task));
     }
 
     private Timer execution(String task, String outcome, String error) {
-        return Timer.builder("worker.job.execution")
+        return Timer.builder("pgworker.job.execution")
                 .description("Duration of attempts")
                 .tag(WorkerMetrics.WORKER, worker)
                 .tag("task", task)
@@ -126,11 +126,11 @@ final class JobMetrics {
 
     private Counter enqueuedOf(String task) {
         return enqueued.computeIfAbsent(
-                task, t -> counter("worker.jobs.enqueued", "Jobs added by this application", t));
+                task, t -> counter("pgworker.jobs.enqueued", "Jobs added by this application", t));
     }
 
     private Counter reconciled() {
-        return Counter.builder("worker.jobs.reconciled")
+        return Counter.builder("pgworker.jobs.reconciled")
                 .description("Jobs that this worker held without running them, and has released")
                 .tag(WorkerMetrics.WORKER, worker)
                 .register(registry);

@@ -29,11 +29,11 @@ final class LimitGauges {
 
     LimitGauges(String worker, JobLimits limits, MeterRegistry registry) {
         this.limits = limits;
-        waiting = MultiGauge.builder("worker.limit.waiting")
+        waiting = MultiGauge.builder("pgworker.limit.waiting")
                 .description("Jobs that wait for a limit, or will when they are due")
                 .tag(WorkerMetrics.WORKER, worker)
                 .register(registry);
-        used = MultiGauge.builder("worker.limit.used")
+        used = MultiGauge.builder("pgworker.limit.used")
                 .description("Jobs that run under a limit of concurrency")
                 .tag(WorkerMetrics.WORKER, worker)
                 .register(registry);

@@ -20,63 +20,63 @@ final class WorkerGauges {
 
     static void register(String name, Worker worker, MeterRegistry registry) {
         Tags tags = Tags.of(WorkerMetrics.WORKER, name);
-        gauge(worker, registry, tags, "worker.handlers.active", "Running handlers", WorkerStatus::running);
+        gauge(worker, registry, tags, "pgworker.handlers.active", "Running handlers", WorkerStatus::running);
         gauge(
                 worker,
                 registry,
                 tags,
-                "worker.handlers.free",
+                "pgworker.handlers.free",
                 "Further handlers that could run",
                 WorkerStatus::freeSlots);
         gauge(
                 worker,
                 registry,
                 tags,
-                "worker.local.queue",
+                "pgworker.local.queue",
                 "Claimed jobs that wait for a handler",
                 WorkerStatus::waiting);
         gauge(
                 worker,
                 registry,
                 tags,
-                "worker.listener.up",
+                "pgworker.listener.up",
                 "1 if notifications arrive, else 0",
                 status -> status.listening() || status.pollingOnly() ? 1 : 0);
         gauge(
                 worker,
                 registry,
                 tags,
-                "worker.stalled",
+                "pgworker.stalled",
                 "1 if due jobs do not start although a handler is free, else 0",
                 status -> status.stall() == null ? 0 : 1);
         gauge(
                 worker,
                 registry,
                 tags,
-                "worker.held.up",
+                "pgworker.held.up",
                 "Parts of the worker that locks of others or missing rights keep from their work",
                 status -> status.heldUp().size());
         gauge(
                 worker,
                 registry,
                 tags,
-                "worker.threads.failed",
+                "pgworker.threads.failed",
                 "Threads of the worker that have ended or hang",
                 status -> status.deadThreads().size() + status.stuckThreads().size());
         gauge(
                 worker,
                 registry,
                 tags,
-                "worker.pauses",
+                "pgworker.pauses",
                 "Tasks and queues that are paused; everything counts as one",
                 status -> status.pauses().size());
-        TimeGauge.builder("worker.paused.since", worker, TimeUnit.SECONDS, w -> value(w, WorkerGauges::pausedSince))
+        TimeGauge.builder("pgworker.paused.since", worker, TimeUnit.SECONDS, w -> value(w, WorkerGauges::pausedSince))
                 .description("Time since the epoch at which the oldest pause began; no value if there is none")
                 .tags(tags)
                 .strongReference(true)
                 .register(registry);
         TimeGauge.builder(
-                        "worker.snapshot.age",
+                        "pgworker.snapshot.age",
                         worker,
                         TimeUnit.MILLISECONDS,
                         w -> value(
@@ -90,7 +90,7 @@ final class WorkerGauges {
                 .strongReference(true)
                 .register(registry);
         TimeGauge.builder(
-                        "worker.heartbeat.age",
+                        "pgworker.heartbeat.age",
                         worker,
                         TimeUnit.MILLISECONDS,
                         w -> value(w, status -> millis(status.sinceHeartbeat())))

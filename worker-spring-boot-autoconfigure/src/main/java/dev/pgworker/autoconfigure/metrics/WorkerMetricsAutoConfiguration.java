@@ -37,7 +37,7 @@ import dev.pgworker.job.JobScheduler;
         afterName = "org.springframework.boot.micrometer.metrics.autoconfigure.CompositeMeterRegistryAutoConfiguration")
 @ConditionalOnClass(MeterRegistry.class)
 @ConditionalOnBean({MeterRegistry.class, WorkerInstances.class})
-@ConditionalOnProperty(name = "worker.metrics.enabled", matchIfMissing = true)
+@ConditionalOnProperty(name = "pgworker.metrics.enabled", matchIfMissing = true)
 @EnableConfigurationProperties(WorkerMetricsProperties.class)
 public final class WorkerMetricsAutoConfiguration {
 

@@ -14,7 +14,7 @@ import org.springframework.boot.context.properties.source.InvalidConfigurationPr
  * @param interval Interval at which the backlog of all applications is sampled, at least 1s. Set to 0 to disable.
  * @param tasks Tasks whose added jobs are counted by name although this application has no handler for them.
  */
-@ConfigurationProperties("worker.metrics")
+@ConfigurationProperties("pgworker.metrics")
 record WorkerMetricsProperties(
         @DefaultValue("true") boolean enabled,
         @DefaultValue("30s") Duration interval,
@@ -23,7 +23,7 @@ record WorkerMetricsProperties(
     WorkerMetricsProperties {
         if (!interval.isZero() && interval.compareTo(Duration.ofSeconds(1)) < 0) {
             throw new InvalidConfigurationPropertyValueException(
-                    "worker.metrics.interval", interval, "It must be 0, or at least 1 s.");
+                    "pgworker.metrics.interval", interval, "It must be 0, or at least 1 s.");
         }
     }
 }

@@ -16,7 +16,7 @@ public interface JobProcessConvention extends ObservationConvention<JobProcessCo
 
     @Override
     default String getName() {
-        return "worker.job.process";
+        return "pgworker.job.process";
     }
 
     @Override

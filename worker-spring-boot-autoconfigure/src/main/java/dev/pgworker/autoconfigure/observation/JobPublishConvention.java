@@ -14,7 +14,7 @@ public interface JobPublishConvention extends ObservationConvention<JobPublishCo
 
     @Override
     default String getName() {
-        return "worker.job.publish";
+        return "pgworker.job.publish";
     }
 
     @Override

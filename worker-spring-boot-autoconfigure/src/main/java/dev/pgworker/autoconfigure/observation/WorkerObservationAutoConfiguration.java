@@ -39,7 +39,7 @@ import dev.pgworker.task.PayloadCodec;
         })
 @ConditionalOnClass({ObservationRegistry.class, Tracer.class})
 @ConditionalOnBean({ObservationRegistry.class, Tracer.class, WorkerInstances.class})
-@ConditionalOnProperty(name = "worker.observation.enabled", matchIfMissing = true)
+@ConditionalOnProperty(name = "pgworker.observation.enabled", matchIfMissing = true)
 @EnableConfigurationProperties(WorkerObservationProperties.class)
 public final class WorkerObservationAutoConfiguration {
 
@@ -71,7 +71,7 @@ public final class WorkerObservationAutoConfiguration {
     /** Innermost, so that other interceptors see the payload as the caller gave it. */
     @Bean
     @Order(Ordered.LOWEST_PRECEDENCE)
-    @ConditionalOnProperty("worker.observation.propagate")
+    @ConditionalOnProperty("pgworker.observation.propagate")
     ScheduleInterceptor workerTracePropagation(
             ObjectProvider<Tracer> tracer, ObjectProvider<Propagator> propagators, PayloadCodec codec) {
         return new TracePropagation(tracer, SingletonSupplier.of(() -> areTracesContinued(propagators)), codec);

@@ -9,7 +9,7 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
  * @param enabled Whether to observe adding and running jobs, if the application has a tracer.
  * @param propagate Whether to propagate the trace context to the worker in the payload of jobs.
  */
-@ConfigurationProperties("worker.observation")
+@ConfigurationProperties("pgworker.observation")
 record WorkerObservationProperties(
         @DefaultValue("true") boolean enabled,
         @DefaultValue("false") boolean propagate) {}

@@ -102,8 +102,8 @@ class WorkerEndpointTest {
                     "--spring.datasource.url=" + db.url(),
                     "--spring.flyway.enabled=false",
                     "--spring.main.banner-mode=off",
-                    "--worker.schema.name=" + db.schema(),
-                    "--management.endpoints.web.exposure.include=worker,health,prometheus"));
+                    "--pgworker.schema.name=" + db.schema(),
+                    "--management.endpoints.web.exposure.include=pgworker,health,prometheus"));
             for (String property : properties) {
                 arguments.add("--" + property);
             }
@@ -151,7 +151,7 @@ class WorkerEndpointTest {
                     JobSpec.builder().queueName("q").jobKey("k").build());
             Job other = jobs.addJob("other", "secret");
 
-            JsonNode overview = client.json(client.get("/worker"));
+            JsonNode overview = client.json(client.get("/pgworker"));
             assertThat(overview.path("backlog").path("ready").asInt()).isEqualTo(2);
             assertThat(overview.path("tasks").path(0).asString()).isEqualTo("hello");
             assertThat(overview.path("status").path("workerId").asString())
@@ -160,36 +160,36 @@ class WorkerEndpointTest {
             assertThat(overview.path("status").path("stall").asString("")).isEmpty();
             assertThat(overview.path("status").path("stuckThreads").isEmpty()).isTrue();
 
-            JsonNode page = client.json(client.get("/worker/jobs?limit=1"));
+            JsonNode page = client.json(client.get("/pgworker/jobs?limit=1"));
             assertThat(page.path("jobs").size()).isEqualTo(1);
             assertThat(page.path("jobs").path(0).path("id").asLong()).isEqualTo(other.id());
-            JsonNode next = client.json(client.get("/worker/jobs?state=ready&limit=1&after="
+            JsonNode next = client.json(client.get("/pgworker/jobs?state=ready&limit=1&after="
                     + page.path("next").asLong()));
             assertThat(next.path("jobs").path(0).path("id").asLong()).isEqualTo(mail.id());
-            assertThat(client.json(client.get("/worker/jobs?task=mail&queue=q"))
+            assertThat(client.json(client.get("/pgworker/jobs?task=mail&queue=q"))
                             .path("jobs")
                             .size())
                     .isEqualTo(1);
-            assertThat(client.json(client.get("/worker/jobs?state=failed"))
+            assertThat(client.json(client.get("/pgworker/jobs?state=failed"))
                             .path("jobs")
                             .size())
                     .isZero();
 
-            HttpResponse<String> one = client.get("/worker/jobs/" + mail.id());
+            HttpResponse<String> one = client.get("/pgworker/jobs/" + mail.id());
             assertThat(client.json(one).path("key").asString()).isEqualTo("k");
             assertThat(one.body()).doesNotContain("secret");
-            assertThat(client.get("/worker/jobs/0").statusCode()).isEqualTo(404);
-            assertThat(client.get("/worker/nothing").statusCode()).isEqualTo(404);
+            assertThat(client.get("/pgworker/jobs/0").statusCode()).isEqualTo(404);
+            assertThat(client.get("/pgworker/nothing").statusCode()).isEqualTo(404);
 
             JsonNode queue =
-                    client.json(client.get("/worker/queues")).path("queues").path(0);
+                    client.json(client.get("/pgworker/queues")).path("queues").path(0);
             assertThat(queue.path("name").asString()).isEqualTo("q");
             assertThat(queue.path("waiting").asInt()).isEqualTo(1);
-            assertThat(client.json(client.get("/worker/queues?after=q"))
+            assertThat(client.json(client.get("/pgworker/queues?after=q"))
                             .path("queues")
                             .size())
                     .isZero();
-            assertThat(client.get("/worker/workers").statusCode()).isEqualTo(200);
+            assertThat(client.get("/pgworker/workers").statusCode()).isEqualTo(200);
         }
     }
 
@@ -199,12 +199,12 @@ class WorkerEndpointTest {
             client.user = "ann";
             for (String body :
                     List.of("{'task': 'mail', 'reason': 'down'}", "{'queue': 'q'}", "{'everything': true}")) {
-                assertThat(client.json(client.post("/worker/pause", body))
+                assertThat(client.json(client.post("/pgworker/pause", body))
                                 .path("paused")
                                 .asBoolean())
                         .isTrue();
             }
-            JsonNode pauses = client.json(client.get("/worker/pauses")).path("pauses");
+            JsonNode pauses = client.json(client.get("/pgworker/pauses")).path("pauses");
             assertThat(pauses.size()).isEqualTo(3);
             assertThat(pauses.path(2).path("name").asString()).isEqualTo("mail");
             assertThat(pauses.path(2).path("by").asString()).isEqualTo("ann");
@@ -212,14 +212,14 @@ class WorkerEndpointTest {
             Awaitility.await().until(() -> client.get("/health").body().contains("everything paused by ann since"));
             assertThat(client.get("/health").statusCode()).isEqualTo(200);
             assertThat(client.get("/prometheus").body())
-                    .containsPattern("worker_pauses\\{.*} 3.0")
-                    .containsPattern("worker_paused_since_seconds\\{.*} 1\\.");
-            assertThat(client.json(client.post("/worker/resume", "{'everything': true}"))
+                    .containsPattern("pgworker_pauses\\{.*} 3.0")
+                    .containsPattern("pgworker_paused_since_seconds\\{.*} 1\\.");
+            assertThat(client.json(client.post("/pgworker/resume", "{'everything': true}"))
                             .path("resumed")
                             .asBoolean())
                     .isTrue();
             for (String wrong : List.of("{'task': 'a', 'queue': 'b'}", "{}", "{'everything': false}")) {
-                HttpResponse<String> refused = client.post("/worker/pause", wrong);
+                HttpResponse<String> refused = client.post("/pgworker/pause", wrong);
                 assertThat(refused.statusCode()).isEqualTo(400);
                 assertThat(refused.body()).contains("One of task, queue and everything is required, and only one");
             }
@@ -228,11 +228,11 @@ class WorkerEndpointTest {
 
     @Test
     void showsPayloadsOnlyIfAllowed() throws Exception {
-        try (Client client = new Client("worker.endpoint.show-payloads=true")) {
+        try (Client client = new Client("pgworker.endpoint.show-payloads=true")) {
             Job job = client.context.getBean(JobScheduler.class).addJob("mail", "secret");
 
-            assertThat(client.get("/worker/jobs/" + job.id()).body()).contains("secret");
-            assertThat(client.json(client.get("/worker/jobs?search=secret"))
+            assertThat(client.get("/pgworker/jobs/" + job.id()).body()).contains("secret");
+            assertThat(client.json(client.get("/pgworker/jobs?search=secret"))
                             .path("jobs")
                             .size())
                     .isEqualTo(1);
@@ -249,29 +249,31 @@ class WorkerEndpointTest {
             Job b = jobs.addJob("mail");
             Job c = jobs.addJob("mail", null, JobSpec.builder().jobKey("k").build());
 
-            assertThat(client.json(client.post("/worker/complete", "{'ids': '" + a.id() + ", " + Long.MAX_VALUE + "'}"))
+            assertThat(client.json(client.post(
+                                    "/pgworker/complete", "{'ids': '" + a.id() + ", " + Long.MAX_VALUE + "'}"))
                             .path("changed")
                             .toString())
                     .isEqualTo("[" + a.id() + "]");
             assertThat(admin.find(a.id())).isEmpty();
 
-            client.json(client.post("/worker/fail", "{'ids': " + b.id() + ", 'reason': 'wrong address'}"));
+            client.json(client.post("/pgworker/fail", "{'ids': " + b.id() + ", 'reason': 'wrong address'}"));
             assertThat(admin.find(b.id()).orElseThrow().lastError()).isEqualTo("wrong address");
 
-            client.json(client.post("/worker/reschedule", "{'ids': " + c.id() + ", 'runAt': 'PT1H', 'priority': -5}"));
+            client.json(
+                    client.post("/pgworker/reschedule", "{'ids': " + c.id() + ", 'runAt': 'PT1H', 'priority': -5}"));
             Job later = admin.find(c.id()).orElseThrow();
             assertThat(later.priority()).isEqualTo(-5);
             assertThat(later.runAt()).isAfter(java.time.Instant.now().plusSeconds(3_000));
 
-            client.json(client.post("/worker/run-now", "{'ids': '" + b.id() + "," + c.id() + "'}"));
+            client.json(client.post("/pgworker/run-now", "{'ids': '" + b.id() + "," + c.id() + "'}"));
             assertThat(admin.find(b.id()).orElseThrow().attempts()).isZero();
             assertThat(admin.find(c.id()).orElseThrow().runAt()).isBefore(later.runAt());
 
-            assertThat(client.json(client.post("/worker/remove", "{'key': 'k'}"))
+            assertThat(client.json(client.post("/pgworker/remove", "{'key': 'k'}"))
                             .path("changed")
                             .toString())
                     .isEqualTo("[" + c.id() + "]");
-            assertThat(client.json(client.post("/worker/remove", "{'key': 'k'}"))
+            assertThat(client.json(client.post("/pgworker/remove", "{'key': 'k'}"))
                             .path("changed")
                             .size())
                     .isZero();
@@ -280,27 +282,27 @@ class WorkerEndpointTest {
                     "mail",
                     Map.of(),
                     JobSpec.builder().runIn(Duration.ofHours(1)).jobKey("k").build());
-            assertThat(client.json(client.post("/worker/cancel", "{'key': 'k'}"))
+            assertThat(client.json(client.post("/pgworker/cancel", "{'key': 'k'}"))
                             .path("cancellations")
                             .path(0)
                             .path("state")
                             .asString())
                     .isEqualTo("REMOVED");
-            assertThat(client.json(client.post("/worker/cancel", "{'ids': " + cancelled.id() + "}"))
+            assertThat(client.json(client.post("/pgworker/cancel", "{'ids': " + cancelled.id() + "}"))
                             .path("cancellations")
                             .path(0)
                             .path("state")
                             .asString())
                     .isEqualTo("GONE");
-            assertThat(client.json(client.post("/worker/cancel", "{'task': 'none'}"))
+            assertThat(client.json(client.post("/pgworker/cancel", "{'task': 'none'}"))
                             .path("changed")
                             .asInt())
                     .isZero();
-            assertThat(client.get("/worker/cancellations/" + cancelled.id()).statusCode())
+            assertThat(client.get("/pgworker/cancellations/" + cancelled.id()).statusCode())
                     .isEqualTo(404);
 
-            client.json(client.post("/worker/fail", "{'ids': " + b.id() + ", 'reason': 'again'}"));
-            assertThat(client.json(client.post("/worker/cleanup", "{'tasks': 'delete-permafailed-jobs'}"))
+            client.json(client.post("/pgworker/fail", "{'ids': " + b.id() + ", 'reason': 'again'}"));
+            assertThat(client.json(client.post("/pgworker/cleanup", "{'tasks': 'delete-permafailed-jobs'}"))
                             .toString())
                     .contains("1");
             assertThat(admin.find(b.id())).isEmpty();
@@ -312,14 +314,14 @@ class WorkerEndpointTest {
             db.sql("update {schema}._private_jobs set locked_by = 'dead', locked_at = now(), run_at = now() where id = "
                             + stuck.id())
                     .update();
-            client.json(client.post("/worker/force-unlock", "{'workers': 'dead'}"));
+            client.json(client.post("/pgworker/force-unlock", "{'workers': 'dead'}"));
             assertThat(events.await(JobCompleted.class).job().id()).isEqualTo(stuck.id());
         }
     }
 
     @Test
     void findsJobsByMoreThanTheirState() throws Exception {
-        try (Client client = new Client("worker.enabled=false")) {
+        try (Client client = new Client("pgworker.enabled=false")) {
             JobScheduler jobs = client.context.getBean(JobScheduler.class);
             Job keyed = jobs.addJob(
                     "mail",
@@ -339,31 +341,31 @@ class WorkerEndpointTest {
             assertThat(ids(client, "sort=priority")).containsExactly(later.id(), keyed.id());
             assertThat(ids(client, "search=k")).containsExactly(keyed.id());
             assertThat(ids(client, "search=secret")).isEmpty();
-            JsonNode bounded = client.json(client.get("/worker/jobs?scanLimit=1&task=none"));
+            JsonNode bounded = client.json(client.get("/pgworker/jobs?scanLimit=1&task=none"));
             assertThat(bounded.path("limited").asBoolean()).isTrue();
             assertThat(bounded.path("next").asLong()).isEqualTo(later.id());
 
-            JsonNode one = client.json(client.get("/worker/jobs/" + later.id()));
+            JsonNode one = client.json(client.get("/pgworker/jobs/" + later.id()));
             assertThat(one.path("state").asString()).isEqualTo("SCHEDULED");
             assertThat(one.path("wait").path("reason").asString()).isEqualTo("TIME");
-            assertThat(client.json(client.get("/worker/tasks"))
+            assertThat(client.json(client.get("/pgworker/tasks"))
                             .path("tasks")
                             .path(0)
                             .path("waiting")
                             .asInt())
                     .isEqualTo(1);
-            assertThat(client.json(client.get("/worker/running"))
+            assertThat(client.json(client.get("/pgworker/running"))
                             .path("running")
                             .size())
                     .isZero();
-            JsonNode statistics = client.json(client.get("/worker/statistics?window=PT1H&points=6"));
+            JsonNode statistics = client.json(client.get("/pgworker/statistics?window=PT1H&points=6"));
             assertThat(statistics.path("series").size()).isEqualTo(6);
         }
     }
 
     private static List<Long> ids(Client client, String query) throws Exception {
         List<Long> ids = new ArrayList<>();
-        client.json(client.get("/worker/jobs?" + query))
+        client.json(client.get("/pgworker/jobs?" + query))
                 .path("jobs")
                 .forEach(job -> ids.add(job.path("id").asLong()));
         return ids;
@@ -371,29 +373,29 @@ class WorkerEndpointTest {
 
     @Test
     void changesAllThatMatchInTheNameOfTheUser() throws Exception {
-        try (Client client = new Client("worker.enabled=false")) {
+        try (Client client = new Client("pgworker.enabled=false")) {
             JobScheduler jobs = client.context.getBean(JobScheduler.class);
             RecordedEvents events = client.context.getBean(RecordedEvents.class);
             for (int i = 0; i < 5; i++) {
                 jobs.addJob(i == 0 ? "other" : "mail", "secret");
             }
 
-            assertThat(client.post("/worker/fail", "{'task': 'mail', 'reason': 'old', 'dryRun': true}")
+            assertThat(client.post("/pgworker/fail", "{'task': 'mail', 'reason': 'old', 'dryRun': true}")
                             .body())
                     .contains("\"selected\":4", "\"complete\":true");
-            assertThat(client.post("/worker/fail", "{'task': 'mail', 'reason': 'old', 'limit': 3}")
+            assertThat(client.post("/pgworker/fail", "{'task': 'mail', 'reason': 'old', 'limit': 3}")
                             .body())
                     .contains("\"selected\":3", "\"complete\":false", "\"changed\":3");
-            assertThat(client.post("/worker/remove", "{'search': 'secret', 'dryRun': 'true'}")
+            assertThat(client.post("/pgworker/remove", "{'search': 'secret', 'dryRun': 'true'}")
                             .body())
                     .contains("\"selected\":0");
             client.user = "kim";
-            assertThat(client.post("/worker/run-now", "{'state': 'failed'}").body())
+            assertThat(client.post("/pgworker/run-now", "{'state': 'failed'}").body())
                     .contains("\"selected\":3", "\"changed\":3");
-            assertThat(client.post("/worker/cleanup", "{'tasks': 'gc-task-identifiers', 'dryRun': true}")
+            assertThat(client.post("/pgworker/cleanup", "{'tasks': 'gc-task-identifiers', 'dryRun': true}")
                             .body())
                     .contains("\"GC_TASK_IDENTIFIERS\":0");
-            assertThat(client.post("/worker/remove", "{'task': 'mail', 'state': 'ready'}")
+            assertThat(client.post("/pgworker/remove", "{'task': 'mail', 'state': 'ready'}")
                             .body())
                     .contains("\"changed\":4");
             assertThat(client.context
@@ -409,11 +411,11 @@ class WorkerEndpointTest {
 
     @Test
     void showsWhatBecameOfJobs() throws Exception {
-        try (Client client = new Client("worker.enabled=false")) {
-            JsonNode none = client.json(client.get("/worker/history?task=mail&limit=5"));
+        try (Client client = new Client("pgworker.enabled=false")) {
+            JsonNode none = client.json(client.get("/pgworker/history?task=mail&limit=5"));
             assertThat(none.path("entries").size()).isZero();
             assertThat(none.path("status").path("enabled").asBoolean()).isFalse();
-            assertThat(client.json(client.get("/worker/history/4711"))
+            assertThat(client.json(client.get("/pgworker/history/4711"))
                             .path("entries")
                             .size())
                     .isZero();
@@ -427,12 +429,12 @@ class WorkerEndpointTest {
                             "insert into {schema}._private_workers (id, last_heartbeat_at) values ('dead', now() - interval '1 hour')")
                     .update();
 
-            JsonNode found = client.json(client.post("/worker/sweep", "{'threshold': 'PT10M', 'dryRun': true}"));
+            JsonNode found = client.json(client.post("/pgworker/sweep", "{'threshold': 'PT10M', 'dryRun': true}"));
             assertThat(found.path("workerIds").toString()).isEqualTo("[\"dead\"]");
             JsonNode swept =
-                    client.json(client.post("/worker/sweep", "{'threshold': 'PT10M', 'recoveryDelay': 'PT0S'}"));
+                    client.json(client.post("/pgworker/sweep", "{'threshold': 'PT10M', 'recoveryDelay': 'PT0S'}"));
             assertThat(swept.path("workerIds").toString()).isEqualTo("[\"dead\"]");
-            assertThat(client.json(client.post("/worker/sweep", "{'threshold': 'PT10M'}"))
+            assertThat(client.json(client.post("/pgworker/sweep", "{'threshold': 'PT10M'}"))
                             .path("workerIds")
                             .size())
                     .isZero();
@@ -441,9 +443,9 @@ class WorkerEndpointTest {
 
     @Test
     void showsTriggersAndPausesRecurringJobs() throws Exception {
-        try (Client client = new Client("worker.crontab=0 4 1 1 * report ?id=yearly&fill=2d&tz=Europe/Berlin")) {
+        try (Client client = new Client("pgworker.crontab=0 4 1 1 * report ?id=yearly&fill=2d&tz=Europe/Berlin")) {
             JsonNode item =
-                    client.json(client.get("/worker/crontab")).path("items").path(0);
+                    client.json(client.get("/pgworker/crontab")).path("items").path(0);
             assertThat(item.path("identifier").asString()).isEqualTo("yearly");
             assertThat(item.path("task").asString()).isEqualTo("report");
             assertThat(item.has("nextExecution")).isTrue();
@@ -454,27 +456,27 @@ class WorkerEndpointTest {
             // So it is when the application has started.
             assertThat(item.path("registered").asBoolean()).isTrue();
 
-            long job = client.json(client.post("/worker/cron-trigger", "{'item': 'yearly'}"))
+            long job = client.json(client.post("/pgworker/cron-trigger", "{'item': 'yearly'}"))
                     .path("job")
                     .asLong();
-            assertThat(client.json(client.get("/worker/jobs/" + job))
+            assertThat(client.json(client.get("/pgworker/jobs/" + job))
                             .path("task")
                             .asString())
                     .isEqualTo("report");
-            assertThat(client.json(client.post("/worker/cron-pause", "{'item': 'yearly'}"))
+            assertThat(client.json(client.post("/pgworker/cron-pause", "{'item': 'yearly'}"))
                             .path("changed")
                             .asBoolean())
                     .isTrue();
-            assertThat(client.json(client.get("/worker/crontab/yearly")).has("pausedSince"))
+            assertThat(client.json(client.get("/pgworker/crontab/yearly")).has("pausedSince"))
                     .isTrue();
-            assertThat(client.json(client.post("/worker/cron-resume", "{'item': 'yearly'}"))
+            assertThat(client.json(client.post("/pgworker/cron-resume", "{'item': 'yearly'}"))
                             .path("changed")
                             .asBoolean())
                     .isTrue();
-            HttpResponse<String> unknown = client.post("/worker/cron-trigger", "{'item': 'daily'}");
+            HttpResponse<String> unknown = client.post("/pgworker/cron-trigger", "{'item': 'daily'}");
             assertThat(unknown.statusCode()).isEqualTo(400);
             assertThat(unknown.body()).contains("yearly");
-            HttpResponse<String> own = client.post("/worker/cron-forget", "{'item': 'yearly'}");
+            HttpResponse<String> own = client.post("/pgworker/cron-forget", "{'item': 'yearly'}");
             assertThat(own.statusCode()).isEqualTo(400);
             assertThat(own.body()).contains("remove it there first");
         }
@@ -482,49 +484,49 @@ class WorkerEndpointTest {
 
     @Test
     void showsMakesAndDeletesLimits() throws Exception {
-        try (Client client = new Client("worker.enabled=false")) {
+        try (Client client = new Client("pgworker.enabled=false")) {
             JsonNode mail = client.json(client.post(
-                    "/worker/limit-put", "{'name': 'mail', 'tasks': 'mail, fax', 'maxRunning': 3, 'per': 'tenant'}"));
+                    "/pgworker/limit-put", "{'name': 'mail', 'tasks': 'mail, fax', 'maxRunning': 3, 'per': 'tenant'}"));
             assertThat(mail.path("phase").asString()).isEqualTo("applying");
             assertThat(client.json(
                                     client.post(
-                                            "/worker/limit-put",
+                                            "/pgworker/limit-put",
                                             "{'name': 'a/b', 'tasks': 'call', 'maxStarts': 600, 'period': 'PT1M', 'burst': 20}"))
                             .path("burst")
                             .asInt())
                     .isEqualTo(20);
-            JsonNode all = client.json(client.get("/worker/limits")).path("limits");
+            JsonNode all = client.json(client.get("/pgworker/limits")).path("limits");
             assertThat(all).hasSize(2);
             assertThat(all.get(1).path("tasks").get(0).asString()).isEqualTo("fax");
             assertThat(all.get(1).path("waiting").asInt()).isZero();
-            assertThat(client.json(client.get("/worker/limits/mail"))
+            assertThat(client.json(client.get("/pgworker/limits/mail"))
                             .path("values")
                             .size())
                     .isZero();
-            assertThat(client.json(client.get("/worker/limits?name=a/b"))
+            assertThat(client.json(client.get("/pgworker/limits?name=a/b"))
                             .path("maxStarts")
                             .asInt())
                     .isEqualTo(600);
-            assertThat(client.get("/worker/limits/none").statusCode()).isEqualTo(404);
+            assertThat(client.get("/pgworker/limits/none").statusCode()).isEqualTo(404);
             HttpResponse<String> wrong =
-                    client.post("/worker/limit-put", "{'name': 'x', 'tasks': 'a', 'maxRunning': 0}");
+                    client.post("/pgworker/limit-put", "{'name': 'x', 'tasks': 'a', 'maxRunning': 0}");
             assertThat(wrong.statusCode()).isEqualTo(400);
             assertThat(wrong.body()).contains("maxRunning must be between 1 and 1000000, but is 0");
-            assertThat(client.post("/worker/limit-put", "{'name': 'x', 'tasks': 'a'}")
+            assertThat(client.post("/pgworker/limit-put", "{'name': 'x', 'tasks': 'a'}")
                             .body())
                     .contains("maxRunning must be set, or else maxStarts and period, or else weights and per");
-            assertThat(client.post("/worker/limit-put", "{'name': 'x', 'tasks': 'a', 'maxRunning': 1, 'burst': 5}")
+            assertThat(client.post("/pgworker/limit-put", "{'name': 'x', 'tasks': 'a', 'maxRunning': 1, 'burst': 5}")
                             .body())
                     .contains("burst must not be combined with maxRunning");
             assertThat(client.json(
                                     client.post(
-                                            "/worker/limit-put",
+                                            "/pgworker/limit-put",
                                             "{'name': 'turns', 'tasks': 'turn', 'per': 'tenant', 'weights': 'acme=3, globex=0.5'}"))
                             .path("weights")
                             .path("globex")
                             .asDouble())
                     .isEqualTo(0.5);
-            assertThat(client.post("/worker/limit-put", "{'name': 'x', 'tasks': 'a', 'weights': 'acme=3'}")
+            assertThat(client.post("/pgworker/limit-put", "{'name': 'x', 'tasks': 'a', 'weights': 'acme=3'}")
                             .body())
                     .contains("per must be set together with weights");
             assertThat(changed(client, "limit-delete", "{'name': 'mail'}")).isTrue();
@@ -535,24 +537,24 @@ class WorkerEndpointTest {
     @Test
     void showsValuesOfLimitsOnlyIfPayloadsAreShown() throws Exception {
         for (boolean shown : List.of(false, true)) {
-            try (Client client = new Client("worker.enabled=false", "worker.endpoint.show-payloads=" + shown)) {
+            try (Client client = new Client("pgworker.enabled=false", "pgworker.endpoint.show-payloads=" + shown)) {
                 client.json(client.post(
-                        "/worker/limit-put", "{'name': 'mail', 'tasks': 'mail', 'maxRunning': 1, 'per': 'card'}"));
+                        "/pgworker/limit-put", "{'name': 'mail', 'tasks': 'mail', 'maxRunning': 1, 'per': 'card'}"));
                 JobScheduler jobs = client.context.getBean(JobScheduler.class);
                 long id = jobs.addJob("mail", Map.of("card", "4711")).id();
                 jobs.addJob("mail", Map.of("card", "4712"));
                 db.sql("select {schema}.pgworker_apply_limits()").query().listOfRows();
 
-                String one = client.get("/worker/limits/mail?limit=1").body();
-                HttpResponse<String> next = client.get("/worker/limits/mail?after=4711");
+                String one = client.get("/pgworker/limits/mail?limit=1").body();
+                HttpResponse<String> next = client.get("/pgworker/limits/mail?after=4711");
                 if (shown) {
                     assertThat(one).contains("4711").doesNotContain("4712");
                     assertThat(next.body()).contains("4712").doesNotContain("4711");
                 } else {
                     assertThat(one).contains("\"#1\"").doesNotContain("4711", "\"next\"");
                     assertThat(next.statusCode()).isEqualTo(400);
-                    assertThat(next.body()).contains("worker.endpoint.show-payloads");
-                    assertThat(client.get("/worker/jobs/" + id).body())
+                    assertThat(next.body()).contains("pgworker.endpoint.show-payloads");
+                    assertThat(client.get("/pgworker/jobs/" + id).body())
                             .contains("limit \\\"mail\\\"")
                             .doesNotContain("4711");
                 }
@@ -563,17 +565,17 @@ class WorkerEndpointTest {
     @Test
     void sendsSignalsAndShowsSteps() throws Exception {
         for (boolean shown : List.of(false, true)) {
-            try (Client client = new Client("worker.enabled=false", "worker.endpoint.show-payloads=" + shown)) {
-                assertThat(client.json(client.post("/worker/signal", "{'name': 'go', 'payload': '17'}"))
+            try (Client client = new Client("pgworker.enabled=false", "pgworker.endpoint.show-payloads=" + shown)) {
+                assertThat(client.json(client.post("/pgworker/signal", "{'name': 'go', 'payload': '17'}"))
                                 .path("sent")
                                 .asString())
                         .isEqualTo("go");
-                assertThat(client.post("/worker/signal", "{'payload': '1'}").body())
+                assertThat(client.post("/pgworker/signal", "{'payload': '1'}").body())
                         .contains("name is required");
-                assertThat(client.post("/worker/signal", "{'name': 'go', 'payload': '{'}")
+                assertThat(client.post("/pgworker/signal", "{'name': 'go', 'payload': '{'}")
                                 .body())
                         .contains("payload must be JSON");
-                assertThat(client.post("/worker/signal", "{'name': 'a#b'}").statusCode())
+                assertThat(client.post("/pgworker/signal", "{'name': 'a#b'}").statusCode())
                         .isEqualTo(400);
                 assertThat(db.sql("select payload from {schema}.pgworker_signals where name = 'go'")
                                 .query(String.class)
@@ -590,7 +592,7 @@ class WorkerEndpointTest {
                                         + " values (?, 0, 'charge', 'run', now(), 1, now(), now(), 'Charge', '{\"card\": 4711}')")
                         .param(id)
                         .update();
-                JsonNode step = client.json(client.get("/worker/jobs/" + id))
+                JsonNode step = client.json(client.get("/pgworker/jobs/" + id))
                         .path("steps")
                         .get(0);
                 assertThat(step.path("name").asString()).isEqualTo("charge");
@@ -601,7 +603,7 @@ class WorkerEndpointTest {
 
     @Test
     void showsTriggersPausesAndDeletesSchedules() throws Exception {
-        try (Client client = new Client("worker.enabled=false")) {
+        try (Client client = new Client("pgworker.enabled=false")) {
             Recurrence daily = Recurrence.cron("0 30 4 * * *", ZoneId.of("Europe/Berlin"));
             JobSchedules schedules = client.context.getBean(JobSchedules.class);
             schedules.put(Schedule.builder("report/a", daily, "report", Map.of("secret", 1))
@@ -614,13 +616,13 @@ class WorkerEndpointTest {
             assertThat(names(client, "?prefix=report/")).containsExactly("report/a");
             assertThat(names(client, "?task=other")).containsExactly("b");
             assertThat(names(client, "?limit=1")).containsExactly("b");
-            assertThat(client.json(client.get("/worker/schedules?limit=1"))
+            assertThat(client.json(client.get("/pgworker/schedules?limit=1"))
                             .path("next")
                             .asString())
                     .isEqualTo("b");
             assertThat(names(client, "?after=b")).containsExactly("report/a");
 
-            JsonNode b = client.json(client.get("/worker/schedules/b?runs=3"));
+            JsonNode b = client.json(client.get("/pgworker/schedules/b?runs=3"));
             assertThat(b.path("kind").asString()).isEqualTo("cron");
             assertThat(b.path("expression").asString()).isEqualTo("0 30 4 * * *");
             assertThat(b.path("zone").asString()).isEqualTo("Europe/Berlin");
@@ -631,12 +633,13 @@ class WorkerEndpointTest {
                     .toList();
             assertThat(runs).hasSize(3).isSorted();
             assertThat(runs.get(0)).isEqualTo(b.path("nextRun").asString());
-            assertThat(client.json(client.get("/worker/schedules?name=report/a&runs=2"))
+            assertThat(client.json(client.get("/pgworker/schedules?name=report/a&runs=2"))
                             .path("nextRuns")
                             .size())
                     .isEqualTo(2);
-            assertThat(client.get("/worker/schedules?name=report").statusCode()).isEqualTo(404);
-            assertThat(client.get("/worker/schedules").body())
+            assertThat(client.get("/pgworker/schedules?name=report").statusCode())
+                    .isEqualTo(404);
+            assertThat(client.get("/pgworker/schedules").body())
                     .contains("\"overlap\":\"skip\"", "\"backfill\":\"PT48H\"")
                     .doesNotContain("secret");
 
@@ -645,14 +648,14 @@ class WorkerEndpointTest {
             assertThat(names(client, "?paused=true")).containsExactly("b");
             assertThat(names(client, "?paused=false")).containsExactly("report/a");
             assertThat(names(client, "?problem=true")).isEmpty();
-            assertThat(client.json(client.get("/worker/schedules/b"))
+            assertThat(client.json(client.get("/pgworker/schedules/b"))
                             .path("nextRuns")
                             .size())
                     .isEqualTo(5);
             assertThat(changed(client, "schedule-resume", "{'schedule': 'b'}")).isTrue();
 
             long job = client.json(client.post(
-                            "/worker/schedule-trigger", "{'schedule': 'report/a', 'payload': '{\\\"only\\\": 2}'}"))
+                            "/pgworker/schedule-trigger", "{'schedule': 'report/a', 'payload': '{\\\"only\\\": 2}'}"))
                     .path("job")
                     .asLong();
             assertThat(client.context
@@ -662,16 +665,16 @@ class WorkerEndpointTest {
                             .payload())
                     .contains("\"only\":2", "\"schedule\":\"report/a\"");
             assertThat(changed(client, "schedule-delete", "{'schedule': 'b'}")).isTrue();
-            assertThat(client.get("/worker/schedules/b").statusCode()).isEqualTo(404);
+            assertThat(client.get("/pgworker/schedules/b").statusCode()).isEqualTo(404);
             assertThat(changed(client, "schedule-delete", "{'schedule': 'b'}")).isFalse();
-            HttpResponse<String> unknown = client.post("/worker/schedule-trigger", "{'schedule': 'b'}");
+            HttpResponse<String> unknown = client.post("/pgworker/schedule-trigger", "{'schedule': 'b'}");
             assertThat(unknown.statusCode()).isEqualTo(400);
             assertThat(unknown.body()).contains("but there is none");
         }
     }
 
     private static List<String> names(Client client, String query) throws Exception {
-        return client.json(client.get("/worker/schedules" + query))
+        return client.json(client.get("/pgworker/schedules" + query))
                 .path("schedules")
                 .valueStream()
                 .map(schedule -> schedule.path("name").asString())
@@ -679,7 +682,7 @@ class WorkerEndpointTest {
     }
 
     private static boolean changed(Client client, String action, String body) throws Exception {
-        return client.json(client.post("/worker/" + action, body))
+        return client.json(client.post("/pgworker/" + action, body))
                 .path("changed")
                 .asBoolean();
     }
@@ -697,7 +700,7 @@ class WorkerEndpointTest {
                     GET | jobs?limit=0 | | limit must be between 1 and 1000
                     GET | jobs?limit=many | | limit must be an integer
                     GET | jobs?after=x | | after must be a job id
-                    GET | history?search=secret | | worker.endpoint.show-payloads
+                    GET | history?search=secret | | pgworker.endpoint.show-payloads
                     GET | history?outcome=lost | | outcome must be one of [SUCCEEDED
                     GET | history/x | | id must be a job id
                     GET | jobs?sort=random | | sort must be one of [NEWEST
@@ -744,7 +747,7 @@ class WorkerEndpointTest {
                     """)
     void refusesWhatIsWrong(String method, String path, String body, String message) throws Exception {
         HttpResponse<String> response =
-                method.equals("GET") ? shared().get("/worker/" + path) : shared().post("/worker/" + path, body);
+                method.equals("GET") ? shared().get("/pgworker/" + path) : shared().post("/pgworker/" + path, body);
 
         assertThat(response.statusCode()).isEqualTo(400);
         assertThat(new JsonMapper().readTree(response.body()).path("error").asString())
@@ -755,7 +758,7 @@ class WorkerEndpointTest {
 
     private Client shared() {
         if (shared == null) {
-            shared = new Client("worker.enabled=false");
+            shared = new Client("pgworker.enabled=false");
         }
         return shared;
     }
@@ -769,12 +772,12 @@ class WorkerEndpointTest {
 
     @Test
     void mayBeReadOnly() throws Exception {
-        try (Client client = new Client("management.endpoint.worker.access=read-only")) {
-            assertThat(client.get("/worker").statusCode()).isEqualTo(200);
-            assertThat(client.post("/worker/complete", "{'ids': 1}").statusCode())
+        try (Client client = new Client("management.endpoint.pgworker.access=read-only")) {
+            assertThat(client.get("/pgworker").statusCode()).isEqualTo(200);
+            assertThat(client.post("/pgworker/complete", "{'ids': 1}").statusCode())
                     .isGreaterThanOrEqualTo(400);
             assertThat(client.get("/health").statusCode()).isEqualTo(200);
-            assertThat(client.get("/prometheus").body()).contains("worker_backlog");
+            assertThat(client.get("/prometheus").body()).contains("pgworker_backlog");
         }
     }
 
@@ -797,34 +800,35 @@ class WorkerEndpointTest {
     @Test
     void aParameterNamesOneOfSeveralWorkers() throws Exception {
         try (Client client = new Client(
-                "worker.instances.reports.schema.name=" + db.schema() + "_app",
-                "worker.instances.reports.tasks=hello",
-                "worker.auto-startup=false")) {
+                "pgworker.instances.reports.schema.name=" + db.schema() + "_app",
+                "pgworker.instances.reports.tasks=hello",
+                "pgworker.auto-startup=false")) {
             client.context.getBean("reportsJobScheduler", JobScheduler.class).addJob("hello");
             JobScheduler jobs = client.context.getBean(JobScheduler.class);
             jobs.addJob("other");
             jobs.addJob("other");
 
-            JsonNode overview = client.json(client.get("/worker?instance=reports"));
+            JsonNode overview = client.json(client.get("/pgworker?instance=reports"));
             assertThat(overview.path("instance").asString()).isEqualTo("reports");
             assertThat(overview.path("instances").toString()).isEqualTo("[\"default\",\"reports\"]");
             assertThat(overview.path("tasks").toString()).isEqualTo("[\"hello\"]");
             JsonNode listed =
-                    client.json(client.get("/worker/jobs?instance=reports")).path("jobs");
+                    client.json(client.get("/pgworker/jobs?instance=reports")).path("jobs");
             assertThat(listed).hasSize(1);
             String id = listed.path(0).path("id").asString();
-            assertThat(client.json(client.get("/worker/jobs/" + id + "?instance=reports"))
+            assertThat(client.json(client.get("/pgworker/jobs/" + id + "?instance=reports"))
                             .path("task")
                             .asString())
                     .isEqualTo("hello");
-            assertThat(client.json(client.get("/worker/jobs")).path("jobs")).hasSize(2);
-            assertThat(client.json(client.post("/worker/complete", "{'ids': '" + id + "', 'instance': 'reports'}"))
+            assertThat(client.json(client.get("/pgworker/jobs")).path("jobs")).hasSize(2);
+            assertThat(client.json(client.post("/pgworker/complete", "{'ids': '" + id + "', 'instance': 'reports'}"))
                             .path("changed"))
                     .hasSize(1);
-            assertThat(client.json(client.get("/worker/jobs?instance=reports")).path("jobs"))
+            assertThat(client.json(client.get("/pgworker/jobs?instance=reports"))
+                            .path("jobs"))
                     .isEmpty();
-            assertThat(client.get("/worker?instance=none").statusCode()).isEqualTo(400);
-            assertThat(client.get("/worker?instance=none").body())
+            assertThat(client.get("/pgworker?instance=none").statusCode()).isEqualTo(400);
+            assertThat(client.get("/pgworker?instance=none").body())
                     .contains("instance must be one of [default, reports]");
         }
     }

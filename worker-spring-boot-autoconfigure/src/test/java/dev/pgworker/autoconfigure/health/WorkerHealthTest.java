@@ -86,8 +86,8 @@ class WorkerHealthTest {
                 .withPropertyValues(
                         "management.health.livenessstate.enabled=true",
                         "management.health.readinessstate.enabled=true",
-                        "management.endpoint.health.group.liveness.include=livenessState,worker/threads",
-                        "management.endpoint.health.group.readiness.include=readinessState,worker/engine")
+                        "management.endpoint.health.group.liveness.include=livenessState,pgworker/threads",
+                        "management.endpoint.health.group.readiness.include=readinessState,pgworker/engine")
                 .withBean(
                         "impatience",
                         WorkerBuilderCustomizer.class,
@@ -116,7 +116,7 @@ class WorkerHealthTest {
 
     @Test
     void aWorkerThatIsToBeStartedByHand() {
-        working().withPropertyValues("worker.auto-startup=false").run(context -> {
+        working().withPropertyValues("pgworker.auto-startup=false").run(context -> {
             Health engine = health(context, "engine");
             assertThat(engine.getStatus()).isEqualTo(Status.UP);
             assertThat(engine.getDetails()).containsEntry("started", false);
@@ -133,7 +133,7 @@ class WorkerHealthTest {
     @Test
     void aWorkerThatCannotRegisterItsCrontabYet() {
         working()
-                .withPropertyValues("worker.auto-startup=false", "worker.crontab=0 4 * * * hello ?id=nightly")
+                .withPropertyValues("pgworker.auto-startup=false", "pgworker.crontab=0 4 * * * hello ?id=nightly")
                 .run(context -> {
                     Worker worker = context.getBean(Worker.class);
                     try (Connection stranger = DriverManager.getConnection(db.url());
@@ -162,7 +162,7 @@ class WorkerHealthTest {
     /** Another process could not use the database either. */
     @Test
     void aWorkerThatStartsWithoutItsDatabase() {
-        working().withPropertyValues("worker.auto-startup=false").run(context -> {
+        working().withPropertyValues("pgworker.auto-startup=false").run(context -> {
             Worker worker = context.getBean(Worker.class);
             db.away(true);
             worker.start();
@@ -205,7 +205,7 @@ class WorkerHealthTest {
 
     @Test
     void aWorkerThatDoesNotListen() {
-        working().withPropertyValues("worker.listen.enabled=false").run(context -> {
+        working().withPropertyValues("pgworker.listen.enabled=false").run(context -> {
             Health engine = health(context, "engine");
             assertThat(engine.getStatus()).isEqualTo(Status.UP);
             assertThat(engine.getDetails()).containsEntry("listening", "disabled");
@@ -253,10 +253,10 @@ class WorkerHealthTest {
             // A database that refuses statements can be used.
             assertThat(health(context, "engine").getDetails()).containsEntry("databaseUsable", true);
             assertThat(problem(context, "engine"))
-                    .contains("the schema is not installed, or not up to date", "worker.schema.mode=migrate");
+                    .contains("the schema is not installed, or not up to date", "pgworker.schema.mode=migrate");
             assertThat(health(context, "schema").getDetails().get("problem"))
                     .asString()
-                    .contains("\"" + db.schema() + "\" is not installed", "worker.schema.mode=migrate");
+                    .contains("\"" + db.schema() + "\" is not installed", "pgworker.schema.mode=migrate");
             db.sql("alter schema {schema}_app rename to {schema}").update();
         });
     }
@@ -267,12 +267,12 @@ class WorkerHealthTest {
     @Test
     void aSchemaOfAnOlderVersionIsToldAtAStartThatDoesNotLookAtIt(CapturedOutput output) {
         db.sql(OLDER).update();
-        working().withPropertyValues("worker.schema.mode=none").run(context -> {
-            Awaitility.await().until(() -> output.getAll().contains("worker.schema.mode=none says"));
+        working().withPropertyValues("pgworker.schema.mode=none").run(context -> {
+            Awaitility.await().until(() -> output.getAll().contains("pgworker.schema.mode=none says"));
             assertThat(output.getAll().lines().filter(line -> line.contains("is not up to date")))
                     .singleElement()
                     .asString()
-                    .contains("R__20_claim.sql", "Start once with worker.schema.mode=migrate");
+                    .contains("R__20_claim.sql", "Start once with pgworker.schema.mode=migrate");
         });
         db.sql(OLDER).update();
     }
@@ -287,7 +287,7 @@ class WorkerHealthTest {
             assertThat(health(context, "schema").getStatus()).isEqualTo(Status.DOWN);
             assertThat(health(context, "schema").getDetails().get("problem"))
                     .asString()
-                    .contains("is not up to date", "R__20_claim.sql", "worker.schema.mode=migrate");
+                    .contains("is not up to date", "R__20_claim.sql", "pgworker.schema.mode=migrate");
             db.sql(OLDER).update();
             assertThat(health(context, "schema").getStatus()).isEqualTo(Status.UP);
         });
@@ -413,7 +413,7 @@ class WorkerHealthTest {
 
     @Test
     void anApplicationThatOnlyAddsJobs() {
-        adding().withPropertyValues("worker.enabled=false").run(context -> {
+        adding().withPropertyValues("pgworker.enabled=false").run(context -> {
             assertThat(health(context, "schema").getStatus()).isEqualTo(Status.UP);
             Awaitility.await().until(() -> health(context, "engine").getStatus().equals(Status.UP));
             assertThat(health(context, "engine").getDetails()).containsEntry("runsJobs", false);
@@ -427,7 +427,7 @@ class WorkerHealthTest {
     @Test
     void nothingIsToldUnlessWanted() {
         working()
-                .withPropertyValues("management.health.worker.enabled=false")
+                .withPropertyValues("management.health.pgworker.enabled=false")
                 .run(context -> assertThat(context).doesNotHaveBean(CompositeHealthContributor.class));
         working()
                 .withClassLoader(new FilteredClassLoader("org.springframework.boot.health"))

@@ -38,7 +38,7 @@ class DashboardTest {
     private static final Pattern METRIC = Pattern.compile("\\bworker_[a-z_]+");
     private static final Pattern SAMPLE = Pattern.compile("^(worker_[a-z_]+)", Pattern.MULTILINE);
     private static final Pattern METER =
-            Pattern.compile("^\\| `(worker\\.[a-z.]+)`, (timer|counter|gauge)", Pattern.MULTILINE);
+            Pattern.compile("^\\| `(pgworker\\.[a-z.]+)`, (timer|counter|gauge)", Pattern.MULTILINE);
 
     @RegisterExtension
     final TestDatabase db = new TestDatabase().installed();
@@ -53,7 +53,7 @@ class DashboardTest {
                         PrometheusMetricsExportAutoConfiguration.class,
                         CompositeMeterRegistryAutoConfiguration.class))
                 .withBean(Greetings.class)
-                .withPropertyValues("worker.metrics.interval=1s")
+                .withPropertyValues("pgworker.metrics.interval=1s")
                 .withBean(RecordedEvents.class, () -> events)
                 .withBean(Limit.class, () -> Limit.concurrency("greetings", 2, "hello"))
                 .run(context -> {
@@ -61,8 +61,8 @@ class DashboardTest {
                             .addJob(Task.of("hello", Greetings.Greeting.class), new Greetings.Greeting("Ada"));
                     events.await(JobCompleted.class);
                     PrometheusMeterRegistry registry = context.getBean(PrometheusMeterRegistry.class);
-                    Awaitility.await().until(() -> !registry.scrape().contains("worker_backlog_age_seconds NaN"));
-                    Awaitility.await().until(() -> registry.scrape().contains("worker_limit_used"));
+                    Awaitility.await().until(() -> !registry.scrape().contains("pgworker_backlog_age_seconds NaN"));
+                    Awaitility.await().until(() -> registry.scrape().contains("pgworker_limit_used"));
 
                     Set<String> scraped = names(SAMPLE, registry.scrape());
                     assertThat(names(METRIC, dashboardQueries())).isNotEmpty().isSubsetOf(scraped);
@@ -74,7 +74,7 @@ class DashboardTest {
                                     .collect(Collectors.toSet()))
                             .isEqualTo(registry.getMeters().stream()
                                     .map(Meter::getId)
-                                    .filter(id -> id.getName().startsWith("worker."))
+                                    .filter(id -> id.getName().startsWith("pgworker."))
                                     .map(id -> id.getName() + " "
                                             + id.getType().name().toLowerCase(java.util.Locale.ROOT))
                                     .collect(Collectors.toSet()));

@@ -67,7 +67,7 @@ class WorkerMetricsTest {
     private ApplicationContextRunner application() {
         return measured()
                 .withBean(RecordedEvents.class, () -> events)
-                .withPropertyValues("worker.concurrency=4")
+                .withPropertyValues("pgworker.concurrency=4")
                 .withBean(
                         TaskRegistration.class,
                         () -> TaskRegistration.of(WORK, (what, context) -> {
@@ -116,23 +116,23 @@ class WorkerMetricsTest {
 
             assertThat(executions(registry, "success")).isEqualTo(1);
             assertThat(executions(registry, "failure")).isEqualTo(2);
-            assertThat(registry.get("worker.job.execution")
+            assertThat(registry.get("pgworker.job.execution")
                             .tag("outcome", "failure")
                             .timers())
                     .allSatisfy(
                             timer -> assertThat(timer.getId().getTag("error")).endsWith("Exception"));
             assertThat(executions(registry, "other")).isEqualTo(1);
-            assertThat(registry.get("worker.job.wait")
+            assertThat(registry.get("pgworker.job.wait")
                             .tag("task", "work")
                             .timer()
                             .count())
                     .isEqualTo(4);
-            assertThat(registry.get("worker.job.wait").timer().max(java.util.concurrent.TimeUnit.SECONDS))
+            assertThat(registry.get("pgworker.job.wait").timer().max(java.util.concurrent.TimeUnit.SECONDS))
                     .isLessThan(60);
-            assertThat(count(registry, "worker.jobs.retried", "work")).isEqualTo(1);
-            assertThat(count(registry, "worker.jobs.failed", "work")).isEqualTo(1);
-            assertThat(count(registry, "worker.jobs.lost", "work")).isZero();
-            assertThat(count(registry, "worker.jobs.enqueued", "work")).isEqualTo(4);
+            assertThat(count(registry, "pgworker.jobs.retried", "work")).isEqualTo(1);
+            assertThat(count(registry, "pgworker.jobs.failed", "work")).isEqualTo(1);
+            assertThat(count(registry, "pgworker.jobs.lost", "work")).isZero();
+            assertThat(count(registry, "pgworker.jobs.enqueued", "work")).isEqualTo(4);
         });
     }
 
@@ -149,9 +149,9 @@ class WorkerMetricsTest {
             release.countDown();
             events.await(JobSuperseded.class);
 
-            assertThat(count(registry, "worker.jobs.superseded", "work")).isEqualTo(1);
-            assertThat(count(registry, "worker.jobs.retried", "work")).isZero();
-            assertThat(count(registry, "worker.jobs.failed", "work")).isZero();
+            assertThat(count(registry, "pgworker.jobs.superseded", "work")).isEqualTo(1);
+            assertThat(count(registry, "pgworker.jobs.retried", "work")).isZero();
+            assertThat(count(registry, "pgworker.jobs.failed", "work")).isZero();
         });
     }
 
@@ -167,9 +167,9 @@ class WorkerMetricsTest {
             release.countDown();
             events.await(JobCancelled.class);
 
-            assertThat(count(registry, "worker.jobs.cancelled", "work")).isEqualTo(1);
-            assertThat(count(registry, "worker.jobs.retried", "work")).isZero();
-            assertThat(count(registry, "worker.jobs.failed", "work")).isZero();
+            assertThat(count(registry, "pgworker.jobs.cancelled", "work")).isEqualTo(1);
+            assertThat(count(registry, "pgworker.jobs.retried", "work")).isZero();
+            assertThat(count(registry, "pgworker.jobs.failed", "work")).isZero();
         });
     }
 
@@ -185,27 +185,27 @@ class WorkerMetricsTest {
                     MeterRegistry registry = context.getBean(MeterRegistry.class);
                     // At any moment a busy machine may keep a thread from running for longer than that.
                     Awaitility.await()
-                            .until(() -> gauge(registry, "worker.stalled") == 0
-                                    && gauge(registry, "worker.threads.failed") == 0);
+                            .until(() -> gauge(registry, "pgworker.stalled") == 0
+                                    && gauge(registry, "pgworker.threads.failed") == 0);
                     context.getBean(JobScheduler.class).addJob(WORK, "succeed");
 
                     Awaitility.await()
-                            .until(() -> gauge(registry, "worker.stalled") == 1
-                                    && gauge(registry, "worker.threads.failed") == 0);
+                            .until(() -> gauge(registry, "pgworker.stalled") == 1
+                                    && gauge(registry, "pgworker.threads.failed") == 0);
                 });
 
         SimpleMeterRegistry registry = new SimpleMeterRegistry();
         JobMetrics metrics = new JobMetrics(registry, "default");
         metrics.serve(Set.of("work"), List.of());
-        assertThat(registry.get("worker.jobs.reconciled").counter().count()).isZero();
+        assertThat(registry.get("pgworker.jobs.reconciled").counter().count()).isZero();
         metrics.observe(new ClaimsReconciled("w", 3, 0));
         metrics.observe(new ClaimsReconciled("w", 0, 1));
-        assertThat(registry.get("worker.jobs.reconciled").counter().count()).isEqualTo(3);
+        assertThat(registry.get("pgworker.jobs.reconciled").counter().count()).isEqualTo(3);
     }
 
     /** With the kinds of errors together. */
     private static long executions(MeterRegistry registry, String outcome) {
-        return registry.get("worker.job.execution").tag("task", "work").tag("outcome", outcome).timers().stream()
+        return registry.get("pgworker.job.execution").tag("task", "work").tag("outcome", outcome).timers().stream()
                 .mapToLong(Timer::count)
                 .sum();
     }
@@ -242,14 +242,14 @@ class WorkerMetricsTest {
             metrics.observe(new SupersededJobEnded("w", job, dead));
         }
 
-        assertThat(count(registry, "worker.jobs.recovered", "work")).isEqualTo(1);
-        assertThat(count(registry, "worker.jobs.recovered", "other")).isEqualTo(2);
-        assertThat(registry.find("worker.jobs.recovered").counters()).hasSize(2);
+        assertThat(count(registry, "pgworker.jobs.recovered", "work")).isEqualTo(1);
+        assertThat(count(registry, "pgworker.jobs.recovered", "other")).isEqualTo(2);
+        assertThat(registry.find("pgworker.jobs.recovered").counters()).hasSize(2);
     }
 
     @Test
     void aSweepByHandCountsAsAnyOther() {
-        application().withPropertyValues("worker.recovery.enabled=false").run(context -> {
+        application().withPropertyValues("pgworker.recovery.enabled=false").run(context -> {
             context.getBean(JobScheduler.class).addJob("elsewhere");
             db.sql("update {schema}._private_jobs set locked_by = 'dead', locked_at = now(), attempts = 1")
                     .update();
@@ -259,7 +259,7 @@ class WorkerMetricsTest {
 
             context.getBean(JobAdmin.class).sweep(SweepOptions.DEFAULT);
 
-            assertThat(count(context.getBean(MeterRegistry.class), "worker.jobs.recovered", "other"))
+            assertThat(count(context.getBean(MeterRegistry.class), "pgworker.jobs.recovered", "other"))
                     .isEqualTo(1);
         });
     }
@@ -275,13 +275,13 @@ class WorkerMetricsTest {
             release.countDown();
             events.await(JobLost.class);
 
-            assertThat(count(registry, "worker.jobs.lost", "work")).isEqualTo(1);
+            assertThat(count(registry, "pgworker.jobs.lost", "work")).isEqualTo(1);
         });
     }
 
     @Test
     void onlyKnownTasksHaveTagsOfTheirOwn() {
-        application().withPropertyValues("worker.metrics.tasks=mail").run(context -> {
+        application().withPropertyValues("pgworker.metrics.tasks=mail").run(context -> {
             MeterRegistry registry = context.getBean(MeterRegistry.class);
             JobScheduler jobs = context.getBean(JobScheduler.class);
 
@@ -292,9 +292,9 @@ class WorkerMetricsTest {
             assertThat(jobs.addJobs(Stream.of(JobRequest.of("unknown", null), JobRequest.of("mail", null))))
                     .isEqualTo(2);
 
-            assertThat(registry.find("worker.jobs.enqueued").counters()).hasSize(3);
-            assertThat(count(registry, "worker.jobs.enqueued", "other")).isEqualTo(52);
-            assertThat(count(registry, "worker.jobs.enqueued", "mail")).isEqualTo(2);
+            assertThat(registry.find("pgworker.jobs.enqueued").counters()).hasSize(3);
+            assertThat(count(registry, "pgworker.jobs.enqueued", "other")).isEqualTo(52);
+            assertThat(count(registry, "pgworker.jobs.enqueued", "mail")).isEqualTo(2);
         });
     }
 
@@ -306,17 +306,17 @@ class WorkerMetricsTest {
             context.getBean(JobScheduler.class).addJob(WORK, "wait");
             running.await();
 
-            assertThat(gauge(registry, "worker.handlers.active")).isEqualTo(1);
-            assertThat(gauge(registry, "worker.handlers.free")).isEqualTo(3);
-            assertThat(gauge(registry, "worker.local.queue")).isZero();
-            assertThat(gauge(registry, "worker.listener.up")).isEqualTo(1);
+            assertThat(gauge(registry, "pgworker.handlers.active")).isEqualTo(1);
+            assertThat(gauge(registry, "pgworker.handlers.free")).isEqualTo(3);
+            assertThat(gauge(registry, "pgworker.local.queue")).isZero();
+            assertThat(gauge(registry, "pgworker.listener.up")).isEqualTo(1);
             Awaitility.await()
-                    .untilAsserted(() ->
-                            assertThat(gauge(registry, "worker.heartbeat.age")).isBetween(0.0, 60.0));
+                    .untilAsserted(() -> assertThat(gauge(registry, "pgworker.heartbeat.age"))
+                            .isBetween(0.0, 60.0));
             release.countDown();
             events.await(JobCompleted.class);
             context.getSourceApplicationContext().stop();
-            assertThat(gauge(registry, "worker.handlers.active")).isNaN();
+            assertThat(gauge(registry, "pgworker.handlers.active")).isNaN();
         });
     }
 
@@ -327,7 +327,7 @@ class WorkerMetricsTest {
     @Test
     void theBacklogIsSampledInAnApplicationThatOnlyAddsJobs() {
         measured()
-                .withPropertyValues("worker.enabled=false", "worker.metrics.interval=1s")
+                .withPropertyValues("pgworker.enabled=false", "pgworker.metrics.interval=1s")
                 .run(context -> {
                     MeterRegistry registry = context.getBean(MeterRegistry.class);
                     JobScheduler jobs = context.getBean(JobScheduler.class);
@@ -338,37 +338,38 @@ class WorkerMetricsTest {
                             JobSpec.builder().runIn(Duration.ofHours(1)).build());
 
                     Awaitility.await().untilAsserted(() -> {
-                        assertThat(gauge(registry, "worker.backlog", "state", "ready"))
+                        assertThat(gauge(registry, "pgworker.backlog", "state", "ready"))
                                 .isEqualTo(1);
-                        assertThat(gauge(registry, "worker.backlog", "state", "scheduled"))
+                        assertThat(gauge(registry, "pgworker.backlog", "state", "scheduled"))
                                 .isEqualTo(1);
-                        assertThat(gauge(registry, "worker.backlog", "state", "retrying"))
+                        assertThat(gauge(registry, "pgworker.backlog", "state", "retrying"))
                                 .isZero();
-                        assertThat(gauge(registry, "worker.backlog", "state", "failed"))
+                        assertThat(gauge(registry, "pgworker.backlog", "state", "failed"))
                                 .isZero();
-                        assertThat(gauge(registry, "worker.backlog.age")).isBetween(0.0, 60.0);
-                        assertThat(gauge(registry, "worker.workers.active")).isZero();
+                        assertThat(gauge(registry, "pgworker.backlog.age")).isBetween(0.0, 60.0);
+                        assertThat(gauge(registry, "pgworker.workers.active")).isZero();
                     });
 
                     db.sql("alter table {schema}._private_jobs rename to hidden")
                             .update();
                     Awaitility.await()
-                            .untilAsserted(() -> assertThat(gauge(registry, "worker.backlog.age"))
+                            .untilAsserted(() -> assertThat(gauge(registry, "pgworker.backlog.age"))
                                     .isNaN());
                     db.sql("alter table {schema}.hidden rename to _private_jobs")
                             .update();
                     Awaitility.await()
-                            .untilAsserted(() -> assertThat(gauge(registry, "worker.backlog.age"))
+                            .untilAsserted(() -> assertThat(gauge(registry, "pgworker.backlog.age"))
                                     .isNotNaN());
-                    assertThat(registry.find("worker.handlers.active").gauge()).isNull();
+                    assertThat(registry.find("pgworker.handlers.active").gauge())
+                            .isNull();
                 });
     }
 
     @Test
     void samplingCanBeOff() {
-        application().withPropertyValues("worker.metrics.interval=0").run(context -> {
+        application().withPropertyValues("pgworker.metrics.interval=0").run(context -> {
             assertThat(context.getBean(MeterRegistry.class)
-                            .find("worker.backlog")
+                            .find("pgworker.backlog")
                             .gauge())
                     .isNull();
             assertThat(context.getBean(BacklogSampler.class).isRunning()).isFalse();
@@ -377,10 +378,10 @@ class WorkerMetricsTest {
 
     @Test
     void tooShortAnIntervalIsRefused() {
-        application().withPropertyValues("worker.metrics.interval=10ms").run(context -> {
+        application().withPropertyValues("pgworker.metrics.interval=10ms").run(context -> {
             assertThat(context).hasFailed();
             FailureAnalysis analysis = FailureAnalyses.of(context.getStartupFailure());
-            assertThat(analysis.getDescription()).contains("worker.metrics.interval");
+            assertThat(analysis.getDescription()).contains("pgworker.metrics.interval");
             assertThat(analysis.getDescription() + analysis.getAction()).contains("at least 1 s");
         });
     }
@@ -388,7 +389,7 @@ class WorkerMetricsTest {
     @Test
     void nothingIsMeasuredUnlessWanted() {
         application()
-                .withPropertyValues("worker.metrics.enabled=false")
+                .withPropertyValues("pgworker.metrics.enabled=false")
                 .run(context -> assertThat(context).hasNotFailed().doesNotHaveBean(JobMetrics.class));
         application()
                 .withClassLoader(new FilteredClassLoader("io.micrometer"))

@@ -126,7 +126,7 @@ class WorkerObservationTest {
 
     @Test
     void theTraceGoesFromTheCallerIntoTheHandler() {
-        traced().withPropertyValues("worker.observation.propagate=true").run(context -> {
+        traced().withPropertyValues("pgworker.observation.propagate=true").run(context -> {
             JobScheduler jobs = context.getBean(JobScheduler.class);
             Observation.createNotStarted("request", context.getBean(ObservationRegistry.class))
                     .observe(() -> jobs.addJob("work", Map.of("price", new BigDecimal("1.10"))));
@@ -181,7 +181,7 @@ class WorkerObservationTest {
 
     @Test
     void thePayloadCarriesWhatTheRustWorkerReads() {
-        traced().withPropertyValues("worker.observation.propagate=true", "worker.enabled=false")
+        traced().withPropertyValues("pgworker.observation.propagate=true", "pgworker.enabled=false")
                 .run(context -> {
                     context.getBean(JobScheduler.class).addJob("work", Map.of("n", 1));
 
@@ -194,7 +194,7 @@ class WorkerObservationTest {
 
     @Test
     void itemsOfABatchCarryTheTraceThroughARetry() {
-        traced().withPropertyValues("worker.observation.propagate=true").run(context -> {
+        traced().withPropertyValues("pgworker.observation.propagate=true").run(context -> {
             db.sql("select 1").query().singleValue();
             context.getBean(JobScheduler.class)
                     .addBatchJob("batch", List.of(Map.of("n", 1), Map.of("n", 2, "fail", true)), JobSpec.DEFAULT);
@@ -213,7 +213,7 @@ class WorkerObservationTest {
 
     @Test
     void withoutExportsPayloadsAreLeftAsTheyAre() {
-        traced().withPropertyValues("worker.observation.propagate=true", "management.tracing.export.enabled=false")
+        traced().withPropertyValues("pgworker.observation.propagate=true", "management.tracing.export.enabled=false")
                 .run(context -> {
                     JobScheduler jobs = context.getBean(JobScheduler.class);
                     Observation.createNotStarted("request", context.getBean(ObservationRegistry.class))
@@ -232,7 +232,7 @@ class WorkerObservationTest {
     @Test
     void otherInterceptorsSeePayloadsWithoutTheTrace() {
         List<Object> payloads = new CopyOnWriteArrayList<>();
-        traced().withPropertyValues("worker.observation.propagate=true")
+        traced().withPropertyValues("pgworker.observation.propagate=true")
                 .withBean(ScheduleInterceptor.class, () -> request -> {
                     payloads.add(request.payload());
                     return request;
@@ -273,13 +273,14 @@ class WorkerObservationTest {
                     events.await(JobCompleted.class);
 
                     MeterRegistry meters = context.getBean(MeterRegistry.class);
-                    assertThat(meters.get("worker.job.publish").timer().count()).isEqualTo(1);
-                    assertThat(meters.get("worker.job.process")
+                    assertThat(meters.get("pgworker.job.publish").timer().count())
+                            .isEqualTo(1);
+                    assertThat(meters.get("pgworker.job.process")
                                     .tag("messaging.destination.name", "work")
                                     .timer()
                                     .count())
                             .isEqualTo(1);
-                    assertThat(meters.get("worker.job.process.active")
+                    assertThat(meters.get("pgworker.job.process.active")
                                     .longTaskTimer()
                                     .activeTasks())
                             .isZero();
@@ -288,7 +289,7 @@ class WorkerObservationTest {
 
     @Test
     void nothingIsObservedUnlessWanted() {
-        traced().withPropertyValues("worker.observation.enabled=false").run(context -> {
+        traced().withPropertyValues("pgworker.observation.enabled=false").run(context -> {
             assertThat(context).doesNotHaveBean("workerRunObservations");
             context.getBean(JobScheduler.class).addJob("work", Map.of());
             events.await(JobCompleted.class);

@@ -91,7 +91,7 @@ public final class TestDatabase implements BeforeEachCallback, AfterEachCallback
                         "spring.datasource.url=" + url,
                         "spring.datasource.hikari.minimum-idle=0",
                         "spring.datasource.hikari.connection-timeout=30000",
-                        "worker.schema.name=" + schema);
+                        "pgworker.schema.name=" + schema);
     }
 
     /** Returns a statement, outside every application, in which {schema} stands for the schema's name. */

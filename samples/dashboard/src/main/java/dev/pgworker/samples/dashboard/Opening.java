@@ -75,7 +75,7 @@ class Opening {
                 JobSpec.builder().jobKey("index:en").flags("after-hours").build());
         crontab.pause("clear-carts");
         makeSchedules();
-        log.info("Ready. Look at http://localhost:{}/worker", environment.getProperty("local.server.port"));
+        log.info("Ready. Look at http://localhost:{}/pgworker", environment.getProperty("local.server.port"));
     }
 
     /** Those that are there already stay as they are, paused ones included. */

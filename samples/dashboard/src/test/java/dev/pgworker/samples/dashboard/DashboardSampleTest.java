@@ -116,7 +116,7 @@ class DashboardSampleTest {
     private String get(String path) throws Exception {
         HttpResponse<String> response = HttpClient.newHttpClient()
                 .send(
-                        HttpRequest.newBuilder(URI.create("http://localhost:" + port + "/worker/" + path))
+                        HttpRequest.newBuilder(URI.create("http://localhost:" + port + "/pgworker/" + path))
                                 .build(),
                         BodyHandlers.ofString());
         assertThat(response.statusCode()).as(path).isEqualTo(200);

@@ -60,7 +60,7 @@ class QuickstartTest {
         registry.add("spring.datasource.url", TestPostgres::jdbcUrl);
         registry.add("spring.datasource.hikari.schema", () -> SCHEMA);
         registry.add("spring.flyway.default-schema", () -> SCHEMA);
-        registry.add("worker.schema.name", () -> SCHEMA + "_worker");
+        registry.add("pgworker.schema.name", () -> SCHEMA + "_worker");
     }
 
     @TestConfiguration(proxyBeanMethods = false)

@@ -35,7 +35,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 /** Its own worker starts when that of another process has been killed in the middle of a job. */
 @SpringBootTest(
         webEnvironment = WebEnvironment.NONE,
-        properties = {"worker.auto-startup=false", "import.time-per-page=10ms"})
+        properties = {"pgworker.auto-startup=false", "import.time-per-page=10ms"})
 @Import(RecoveryTest.Recording.class)
 @DirtiesContext
 class RecoveryTest {
@@ -82,7 +82,7 @@ class RecoveryTest {
                         RecoveryApplication.class.getName(),
                         "--add",
                         "--import.time-per-page=500ms",
-                        "--worker.recovery.sweep-threshold=1s")
+                        "--pgworker.recovery.sweep-threshold=1s")
                 .redirectErrorStream(true);
         builder.environment().put("SPRING_DATASOURCE_URL", DATABASE);
         try {

@@ -26,9 +26,9 @@ class Instructions {
                 Ready. Log in at {} as ada with the password ada, and press the button, which adds job 1. Then look at it as
                 sam, who may not change it, and run it as olga, who may:
 
-                  curl -u sam:sam {}/actuator/worker/jobs
-                  curl -i -u sam:sam -H 'Content-Type: application/json' -d '{"ids":"1"}' {}/actuator/worker/run-now
-                  curl -u olga:olga -H 'Content-Type: application/json' -d '{"ids":"1"}' {}/actuator/worker/run-now
+                  curl -u sam:sam {}/actuator/pgworker/jobs
+                  curl -i -u sam:sam -H 'Content-Type: application/json' -d '{"ids":"1"}' {}/actuator/pgworker/run-now
+                  curl -u olga:olga -H 'Content-Type: application/json' -d '{"ids":"1"}' {}/actuator/pgworker/run-now
                 """, url, url, url, url);
     }
 }

@@ -17,7 +17,7 @@ class WorkerEndpointSecurity {
     @Bean
     @Order(1)
     SecurityFilterChain supportLooksAndOperatorsChange(HttpSecurity http) {
-        return http.securityMatcher(EndpointRequest.to("worker"))
+        return http.securityMatcher(EndpointRequest.to("pgworker"))
                 .authorizeHttpRequests(requests -> requests.requestMatchers(HttpMethod.GET)
                         .hasAnyRole("SUPPORT", "OPERATOR")
                         .anyRequest()

@@ -147,7 +147,7 @@ class SecuredTest {
     }
 
     private HttpRequest.Builder endpoint(String path) {
-        return request("/actuator/worker" + path);
+        return request("/actuator/pgworker" + path);
     }
 
     private HttpRequest.Builder form(String path, String fields) {

@@ -10,7 +10,7 @@ import dev.pgworker.test.TestWorker;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-@SpringBootTest(properties = {"spring.datasource.url=${TEST_JDBC_URL}", "worker.schema.name=orders_test_worker"})
+@SpringBootTest(properties = {"spring.datasource.url=${TEST_JDBC_URL}", "pgworker.schema.name=orders_test_worker"})
 @EnabledIfEnvironmentVariable(
         named = "TEST_JDBC_URL",
         matches = ".+",

@@ -68,7 +68,7 @@ public final class RunResults {
         if (told.add(task)) {
             log.warn(
                     "A result of task \"{}\" has more than {} bytes and is not kept, nor are others that do"
-                            + " (worker.history.max-result-size)",
+                            + " (pgworker.history.max-result-size)",
                     task,
                     mostBytes);
         }
@@ -83,7 +83,7 @@ public final class RunResults {
     private String encodeAwaited(String task, Object result, int mostOfHistory) {
         String json = codec.encodeResult(task, result, mostAwaitedBytes);
         if (json == null) {
-            return missing("it has more than " + mostAwaitedBytes + " bytes (worker.results.max-size)");
+            return missing("it has more than " + mostAwaitedBytes + " bytes (pgworker.results.max-size)");
         }
         String ascii = AsciiJson.escape(json);
         return ascii.length() > mostOfHistory ? "+" + ascii : ascii;

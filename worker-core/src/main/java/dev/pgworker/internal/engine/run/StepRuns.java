@@ -107,7 +107,7 @@ public final class StepRuns {
         if (json == null) {
             throw JobControlException.failPermanently(what + " has more than " + mostBytes
                     + " bytes, so that the step cannot be recorded. Have it return less, such as the place where it has put the rest, or raise"
-                    + " worker.steps.max-result-size");
+                    + " pgworker.steps.max-result-size");
         }
         return AsciiJson.escape(json);
     }

@@ -36,7 +36,7 @@ export function JsonView({ text, cut = false }) {
 /** Stands in the place of JSON that this user may not see. */
 export function HiddenJson({ what }) {
   return html`<p class="muted hidden-json"><${Icon} name="lock" />
-    <span>${what} are hidden. Set <code>worker.dashboard.payloads=shown</code> to show all, or declare a <code>DashboardPayloads</code> bean that decides about each.</span></p>`;
+    <span>${what} are hidden. Set <code>pgworker.dashboard.payloads=shown</code> to show all, or declare a <code>DashboardPayloads</code> bean that decides about each.</span></p>`;
 }
 
 function Value({ node, name, depth, last }) {

@@ -58,7 +58,7 @@ export function HistoryPage() {
 function Off() {
   return html`<${Empty} icon="history" title="The history is switched off">
     <p>A job that succeeds is deleted. To keep what finished, failed and was removed, with durations, errors and results, set</p>
-    <pre><code>worker.history.enabled=true</code></pre>
+    <pre><code>pgworker.history.enabled=true</code></pre>
     <p>in the applications that run workers, and restart them.</p>
   </${Empty}>`;
 }

@@ -194,7 +194,7 @@ function HistoryPanel({ history, error }) {
         ? html`<p class="muted">${error}</p>`
         : on
           ? html`<p class="muted">No attempt has ended yet.</p>`
-          : html`<p class="muted">Attempts are not kept. Set <code>worker.history.enabled=true</code> to see what happened to each.</p>`}
+          : html`<p class="muted">Attempts are not kept. Set <code>pgworker.history.enabled=true</code> to see what happened to each.</p>`}
   </${Panel}>`;
 }
 

@@ -50,7 +50,7 @@ export function OverviewPage() {
             actions=${html`<${Link} to=${["workers"]}>All</${Link}>`}>
             ${data.workers.length === 0
               ? html`<${Empty} icon="workers" title="No worker is registered">
-                <p>Jobs wait until a worker starts. Set <code>worker.enabled=true</code> in an application that has handlers.</p></${Empty}>`
+                <p>Jobs wait until a worker starts. Set <code>pgworker.enabled=true</code> in an application that has handlers.</p></${Empty}>`
               : html`<${WorkersTable} workers=${currentWorkers(data.workers, data)} />`}
           </${Panel}>
         </div>
@@ -121,7 +121,7 @@ function Charts({ window, point, recorded }) {
   }, [width, resource.reload]);
 
   if (!recorded) {
-    return html`<${Notice}><p>The past is not recorded, so there are no charts. Set <code>worker.statistics.enabled=true</code> in one application of this schema.</p>
+    return html`<${Notice}><p>The past is not recorded, so there are no charts. Set <code>pgworker.statistics.enabled=true</code> in one application of this schema.</p>
     </${Notice}>`;
   }
   return html`<${Loaded} resource=${resource} lines=${4}>

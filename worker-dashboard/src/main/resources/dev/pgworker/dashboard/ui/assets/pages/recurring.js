@@ -70,7 +70,7 @@ export function RecurringPage() {
 
 function NoneAtAll() {
   return html`<${Empty} icon="recurring" title="There are no recurring jobs">
-    <p>Put a crontab into <code>worker.crontab</code>, annotate a handler with <code>@CronJob</code>, or make a schedule
+    <p>Put a crontab into <code>pgworker.crontab</code>, annotate a handler with <code>@CronJob</code>, or make a schedule
       here or by <code>JobSchedules</code>.</p></${Empty}>`;
 }
 

@@ -81,7 +81,7 @@ export function TasksPage() {
     <${Loaded} resource=${list} lines=${8}>
       ${(data) => html`
         ${!data.recorded && html`<${Notice}>
-          <p>Runs are not recorded, so there are no rates and durations. Set <code>worker.statistics.enabled=true</code>.</p>
+          <p>Runs are not recorded, so there are no rates and durations. Set <code>pgworker.statistics.enabled=true</code>.</p>
           </${Notice}>`}
         <div class="filter-bar" role="search">
           <div class="search"><${Icon} name="search" />

@@ -32,7 +32,7 @@ function Workers({ workers, api, reload }) {
   const stale = workers.filter((worker) => worker.stale);
   if (workers.length === 0) {
     return html`<${Empty} icon="workers" title="No worker is registered">
-      <p>Jobs wait until a worker starts. Set <code>worker.enabled=true</code> in an application that has handlers. Workers of Node.js do not register.</p>
+      <p>Jobs wait until a worker starts. Set <code>pgworker.enabled=true</code> in an application that has handlers. Workers of Node.js do not register.</p>
       </${Empty}>`;
   }
   return html`
