@@ -35,8 +35,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 /** Dashboard and guide name exactly the metrics that a scrape has. */
 class DashboardTest {
 
-    private static final Pattern METRIC = Pattern.compile("\\bworker_[a-z_]+");
-    private static final Pattern SAMPLE = Pattern.compile("^(worker_[a-z_]+)", Pattern.MULTILINE);
+    private static final Pattern METRIC = Pattern.compile("\\bpgworker_[a-z_]+");
+    private static final Pattern SAMPLE = Pattern.compile("^(pgworker_[a-z_]+)", Pattern.MULTILINE);
     private static final Pattern METER =
             Pattern.compile("^\\| `(pgworker\\.[a-z.]+)`, (timer|counter|gauge)", Pattern.MULTILINE);
 
