@@ -29,7 +29,7 @@ import dev.pgworker.internal.argument.Arguments;
 import dev.pgworker.task.JobHandler;
 
 /**
- * Reads the {@link ConcurrencyLimit}, {@link RateLimit} and {@link FairShare} annotations of handlers and joins those of the
+ * Reads the {@link MaxRunning}, {@link RateLimit} and {@link FairShare} annotations of handlers and joins those of the
  * same name. Not thread-safe.
  *
  * @since 0.1.0
@@ -55,7 +55,7 @@ public final class LimitMethods {
     /** Reads the methods of a class, which may be a proxy's. */
     public LimitMethods add(Class<?> beanClass) {
         Class<?> type = ClassUtils.getUserClass(Arguments.requireNonNull("beanClass", beanClass));
-        if (AnnotationUtils.isCandidateClass(type, List.of(ConcurrencyLimit.class, RateLimit.class, FairShare.class))) {
+        if (AnnotationUtils.isCandidateClass(type, List.of(MaxRunning.class, RateLimit.class, FairShare.class))) {
             Map<Method, List<Annotation>> methods =
                     MethodIntrospector.selectMethods(type, (Method method) -> annotations(method));
             methods.entrySet().stream()
@@ -79,7 +79,7 @@ public final class LimitMethods {
 
     /** Returns null if there are none. A method that overrides another takes that one's place, limits included. */
     private static @Nullable List<Annotation> annotations(Method method) {
-        List<Annotation> all = Stream.of(ConcurrencyLimit.class, RateLimit.class, FairShare.class)
+        List<Annotation> all = Stream.of(MaxRunning.class, RateLimit.class, FairShare.class)
                 .<Annotation>flatMap(type -> annotations(method, type))
                 .toList();
         return all.isEmpty() ? null : all;

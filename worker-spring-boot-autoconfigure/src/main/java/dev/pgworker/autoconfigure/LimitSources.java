@@ -1,6 +1,5 @@
 package dev.pgworker.autoconfigure;
 
-import java.lang.reflect.Method;
 import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -10,15 +9,10 @@ import java.util.function.UnaryOperator;
 
 import org.slf4j.Logger;
 import org.springframework.boot.context.properties.source.InvalidConfigurationPropertyValueException;
-import org.springframework.core.MethodIntrospector;
-import org.springframework.core.annotation.AnnotatedElementUtils;
-import org.springframework.resilience.annotation.ConcurrencyLimit;
-import org.springframework.util.ReflectionUtils;
 
 import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.limit.Limit;
 import dev.pgworker.limit.LimitMethods;
-import dev.pgworker.task.JobHandler;
 
 /** Joins everything in an application that declares limits: annotated methods, beans and properties. */
 final class LimitSources {
@@ -41,25 +35,10 @@ final class LimitSources {
     private void addMethods(Class<?> type) {
         try {
             methods.add(type);
-            MethodIntrospector.selectMethods(type, (ReflectionUtils.MethodFilter) LimitSources::isMistaken)
-                    .forEach(LimitSources::tellMistaken);
         } catch (IllegalStateException | LinkageError e) {
             // A method mentions a class of an optional dependency that is not there.
             log.debug("The methods of {} cannot be read", type, e);
         }
-    }
-
-    private static boolean isMistaken(Method method) {
-        return AnnotatedElementUtils.hasAnnotation(method, JobHandler.class)
-                && AnnotatedElementUtils.hasAnnotation(method, ConcurrencyLimit.class);
-    }
-
-    private static void tellMistaken(Method method) {
-        log.warn(
-                "Handler {} has Spring's @ConcurrencyLimit, with which handler threads of this process wait for each other."
-                        + " For a limit of its jobs across all workers, import {} instead",
-                method,
-                dev.pgworker.limit.ConcurrencyLimit.class.getName());
     }
 
     /**

@@ -4,7 +4,6 @@ import java.time.Duration;
 import java.util.Map;
 
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.autoconfigure.context.PropertyPlaceholderAutoConfiguration;
@@ -12,16 +11,14 @@ import org.springframework.boot.context.properties.source.InvalidConfigurationPr
 import org.springframework.boot.test.context.assertj.AssertableApplicationContext;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 import org.springframework.boot.test.context.runner.ContextConsumer;
-import org.springframework.boot.test.system.CapturedOutput;
-import org.springframework.boot.test.system.OutputCaptureExtension;
 
 import dev.pgworker.Worker;
 import dev.pgworker.autoconfigure.testing.FailureAnalyses;
 import dev.pgworker.autoconfigure.testing.TestDatabase;
-import dev.pgworker.limit.ConcurrencyLimit;
 import dev.pgworker.limit.FairShare;
 import dev.pgworker.limit.JobLimits;
 import dev.pgworker.limit.Limit;
+import dev.pgworker.limit.MaxRunning;
 import dev.pgworker.limit.RateLimit;
 import dev.pgworker.task.JobHandler;
 
@@ -36,7 +33,7 @@ class LimitsInApplicationTest {
     static class Jobs {
 
         @JobHandler("import")
-        @ConcurrencyLimit(valueString = "${imports:4}", per = "customer.id")
+        @MaxRunning(valueString = "${imports:4}", per = "customer.id")
         @RateLimit(value = 100, period = "${import-period:10s}", name = "partner")
         void imports() {}
 
@@ -49,20 +46,20 @@ class LimitsInApplicationTest {
     static class Wrong {
 
         @JobHandler("a")
-        @ConcurrencyLimit(0)
+        @MaxRunning(0)
         @RateLimit(value = 5, period = "soon", name = "r")
         void a() {}
 
         @JobHandler("b")
-        @ConcurrencyLimit(value = 1, name = "shared")
+        @MaxRunning(value = 1, name = "shared")
         void b() {}
 
         @JobHandler("c")
-        @ConcurrencyLimit(value = 2, name = "shared")
+        @MaxRunning(value = 2, name = "shared")
         @RateLimit(value = 100, period = "1s", burst = 5)
         void c() {}
 
-        @ConcurrencyLimit(valueString = "many")
+        @MaxRunning(valueString = "many")
         void none() {}
 
         @JobHandler("e")
@@ -76,7 +73,7 @@ class LimitsInApplicationTest {
         void f() {}
 
         @JobHandler("d")
-        @ConcurrencyLimit(valueString = "many", per = "a..b")
+        @MaxRunning(valueString = "many", per = "a..b")
         void d() {}
     }
 
@@ -156,7 +153,7 @@ class LimitsInApplicationTest {
                 .run(context -> assertThat(
                                 FailureAnalyses.of(context.getStartupFailure()).getDescription())
                         .contains(
-                                "@ConcurrencyLimit of " + Wrong.class.getName()
+                                "@MaxRunning of " + Wrong.class.getName()
                                         + ".a(): value must be between 1 and 1000000, but is 0",
                                 ".a(): period must be a duration such as \"1m\", but is \"soon\"",
                                 ".c(): limit \"shared\" must be the same wherever it is declared, but is 2 running here, and 1 running in",
@@ -226,21 +223,5 @@ class LimitsInApplicationTest {
                 assertThat(refused.getReason()).contains(reason);
             });
         });
-    }
-
-    static class Mistaken {
-
-        @JobHandler("mistaken")
-        @org.springframework.resilience.annotation.ConcurrencyLimit(3)
-        void handle() {}
-    }
-
-    @Test
-    @ExtendWith(OutputCaptureExtension.class)
-    void springsAnnotationOfTheSameNameIsTold(CapturedOutput output) {
-        runner().withBean(Mistaken.class)
-                .run(context -> assertThat(output)
-                        .contains("Mistaken.handle() has Spring's @ConcurrencyLimit")
-                        .contains("import dev.pgworker.limit.ConcurrencyLimit instead"));
     }
 }

@@ -7,11 +7,11 @@ import java.util.Map;
 import org.springframework.stereotype.Component;
 import org.springframework.stereotype.Service;
 
-import dev.pgworker.limit.ConcurrencyLimit;
 import dev.pgworker.limit.FairShare;
 import dev.pgworker.limit.JobLimits;
 import dev.pgworker.limit.Limit;
 import dev.pgworker.limit.LimitUsage;
+import dev.pgworker.limit.MaxRunning;
 import dev.pgworker.limit.RateLimit;
 import dev.pgworker.task.JobHandler;
 
@@ -42,7 +42,7 @@ final class PartnerCalls {
 
         @JobHandler("upload")
         @RateLimit(name = "partner", value = 600, period = "1m", burst = 20)
-        @ConcurrencyLimit(value = 3, per = "tenant")
+        @MaxRunning(value = 3, per = "tenant")
         void upload(Document document) {
             partner.upload(document.tenant(), document.id());
         }

@@ -75,7 +75,7 @@ export function LimitsPage() {
     <${Loaded} resource=${list} lines=${6}>
       ${(data) => data.limits.length === 0
         ? html`<${Empty} icon="limits" title="There are no limits">
-          <p>Annotate a handler with <code>@ConcurrencyLimit</code>, <code>@RateLimit</code> or <code>@FairShare</code>, set <code>pgworker.limits</code>, or make
+          <p>Annotate a handler with <code>@MaxRunning</code>, <code>@RateLimit</code> or <code>@FairShare</code>, set <code>pgworker.limits</code>, or make
             one here or by <code>JobLimits</code>.</p></${Empty}>`
         : html`<${Table} label="Limits" columns=${COLUMNS} class="limits-table">
           ${data.limits.map((limit) => html`<${LimitRow} key=${limit.name} limit=${limit} />`)}</${Table}>`}

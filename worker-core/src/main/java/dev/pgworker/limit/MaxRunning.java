@@ -13,15 +13,15 @@ import java.lang.annotation.Target;
  * limits allow it.
  *
  * <p>A start of the worker puts the limit into the database, as {@link JobLimits#put} would. Invalid attributes are reported on
- * startup. Not to be confused with Spring's annotation of the same name, which has callers of a method wait in one process.
+ * startup.
  *
  * @since 0.1.0
  */
 @Documented
 @Target({ElementType.METHOD, ElementType.ANNOTATION_TYPE})
 @Retention(RetentionPolicy.RUNTIME)
-@Repeatable(ConcurrencyLimit.Several.class)
-public @interface ConcurrencyLimit {
+@Repeatable(MaxRunning.Several.class)
+public @interface MaxRunning {
 
     /** How many jobs run at the same time, 1 to 1,000,000. Required unless {@link #valueString()} is set. */
     int value() default 0;
@@ -53,6 +53,6 @@ public @interface ConcurrencyLimit {
     @interface Several {
 
         /** The limits. */
-        ConcurrencyLimit[] value();
+        MaxRunning[] value();
     }
 }
