@@ -6,8 +6,8 @@ import java.util.stream.Stream;
 
 import org.jspecify.annotations.Nullable;
 
-import dev.pgworker.internal.client.JdbcJobAdmin;
 import dev.pgworker.internal.client.JdbcJobSchedules;
+import dev.pgworker.internal.client.JdbcWorkerOperations;
 import dev.pgworker.internal.crontab.CronScheduler;
 import dev.pgworker.internal.engine.WorkerContext;
 import dev.pgworker.internal.lifecycle.Hearing;
@@ -106,7 +106,7 @@ final class RecurringServices {
         if (settings.schedule() == null) {
             return null;
         }
-        JdbcJobAdmin admin = new JdbcJobAdmin(
+        JdbcWorkerOperations operations = new JdbcWorkerOperations(
                         parts.dataSource(),
                         parts.schema(),
                         new SweepStore(parts.dataSource(), parts.schema(), parts.recoveryHandlers()),
@@ -117,7 +117,7 @@ final class RecurringServices {
                 settings.schedule(),
                 settings,
                 new CleanupStore(parts.dataSource(), parts.schema()),
-                limit -> admin.cleanup(settings.tasks(), settings.failedJobsOlderThan(), limit),
+                limit -> operations.cleanup(settings.tasks(), settings.failedJobsOlderThan(), limit),
                 context.outage());
     }
 

@@ -115,7 +115,7 @@ public final class Worker implements AutoCloseable {
      * Waits until the running worker has started. A worker has started when
      *
      * <ul>
-     *   <li>it is registered, so that {@link dev.pgworker.job.JobAdmin#registeredWorkers} returns it,
+     *   <li>it is registered, so that {@link dev.pgworker.job.JobQueries#registeredWorkers} returns it,
      *   <li>it receives notifications, unless {@link WorkerSettings#listen} is false, and looks for jobs,
      *   <li>all items of its crontab are registered, and
      *   <li>the schedules and limits that it declares are in the database. One that the database refuses is logged as an

@@ -13,21 +13,25 @@ import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.flow.JobFlows;
 import dev.pgworker.internal.argument.Arguments;
 import dev.pgworker.internal.client.CrontabControl;
-import dev.pgworker.internal.client.JdbcJobAdmin;
+import dev.pgworker.internal.client.JdbcJobChanges;
 import dev.pgworker.internal.client.JdbcJobFlows;
 import dev.pgworker.internal.client.JdbcJobLimits;
+import dev.pgworker.internal.client.JdbcJobQueries;
 import dev.pgworker.internal.client.JdbcJobScheduler;
 import dev.pgworker.internal.client.JdbcJobSchedules;
 import dev.pgworker.internal.client.JdbcJobSignals;
+import dev.pgworker.internal.client.JdbcWorkerOperations;
 import dev.pgworker.internal.crontab.CronPlan;
 import dev.pgworker.internal.crontab.PlannedCronAdmin;
 import dev.pgworker.internal.event.WorkerEvents;
 import dev.pgworker.internal.store.SweepStore;
 import dev.pgworker.job.DeadWorker;
-import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobChanges;
+import dev.pgworker.job.JobQueries;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.ResultSettings;
 import dev.pgworker.job.ScheduleInterceptor;
+import dev.pgworker.job.WorkerOperations;
 import dev.pgworker.limit.JobLimits;
 import dev.pgworker.recovery.RecoverySettings;
 import dev.pgworker.schedule.JobSchedules;
@@ -93,67 +97,85 @@ public final class WorkerClient {
     }
 
     /**
-     * Returns the administration of a schema's jobs.
+     * Returns what reads a schema's jobs.
      *
      * @param dataSource the data source whose Spring transactions are joined
      */
-    public static JobAdmin jobAdmin(DataSource dataSource, WorkerSchema schema) {
-        return jobAdmin(dataSource, schema, RecoverySettings.DEFAULT, List.of());
+    public static JobQueries jobQueries(DataSource dataSource, WorkerSchema schema) {
+        return jobQueries(dataSource, schema, RecoverySettings.DEFAULT);
     }
 
     /**
-     * Returns the administration of a schema's jobs.
+     * Returns what reads a schema's jobs.
      *
      * @param dataSource the data source whose Spring transactions are joined
-     * @param recovery the settings by which manual sweeps detect dead workers, unless their options say otherwise
-     * @param recoveryHandlers decide what happens to the jobs that manual sweeps recover
+     * @param recovery the settings that say which workers are stale
      */
-    public static JobAdmin jobAdmin(
-            DataSource dataSource,
-            WorkerSchema schema,
-            RecoverySettings recovery,
-            List<JobRecoveryHandler> recoveryHandlers) {
-        return admin(dataSource, schema, recovery, recoveryHandlers, List.of());
+    public static JobQueries jobQueries(DataSource dataSource, WorkerSchema schema, RecoverySettings recovery) {
+        requireDatabase(dataSource, schema);
+        return new JdbcJobQueries(
+                dataSource, schema, SweepStore.Request.of(Arguments.requireNonNull("recovery", recovery)));
     }
 
     /**
-     * Returns the administration of a schema's jobs.
+     * Returns what changes a schema's jobs.
+     *
+     * @param dataSource the data source whose Spring transactions are joined
+     */
+    public static JobChanges jobChanges(DataSource dataSource, WorkerSchema schema) {
+        return jobChanges(dataSource, schema, List::of);
+    }
+
+    /**
+     * Returns what changes a schema's jobs.
+     *
+     * @param dataSource the data source whose Spring transactions are joined
+     * @param listeners told what is changed, on the caller's thread after its commit; obtained at each change
+     */
+    public static JobChanges jobChanges(
+            DataSource dataSource, WorkerSchema schema, Supplier<List<WorkerEventListener>> listeners) {
+        requireDatabase(dataSource, schema);
+        return new JdbcJobChanges(dataSource, schema, byHand(listeners));
+    }
+
+    /**
+     * Returns what operates a schema's workers.
+     *
+     * @param dataSource the data source whose Spring transactions are joined
+     */
+    public static WorkerOperations workerOperations(DataSource dataSource, WorkerSchema schema) {
+        return workerOperations(dataSource, schema, RecoverySettings.DEFAULT, List::of, List::of);
+    }
+
+    /**
+     * Returns what operates a schema's workers.
      *
      * @param dataSource the data source whose Spring transactions are joined
      * @param recovery the settings by which manual sweeps detect dead workers, unless their options say otherwise
      * @param recoveryHandlers decide, in order, what happens to the jobs that manual sweeps recover; obtained for each
      *     such job
-     * @param listeners receive the events of manual sweeps, on the calling thread after its commit; obtained for each
-     *     event
+     * @param listeners receive the events of manual sweeps and of changes, on the calling thread after its commit;
+     *     obtained for each event
      */
-    public static JobAdmin jobAdmin(
+    public static WorkerOperations workerOperations(
             DataSource dataSource,
             WorkerSchema schema,
             RecoverySettings recovery,
             Supplier<List<JobRecoveryHandler>> recoveryHandlers,
             Supplier<List<WorkerEventListener>> listeners) {
+        requireDatabase(dataSource, schema);
         Arguments.requireNonNull("recoveryHandlers", recoveryHandlers);
         JobRecoveryHandler handler = (job, worker) -> recoveryHandlers.get().stream()
                 .map(each -> each.decide(job, worker))
                 .filter(decision -> decision.kind() != RecoveryDecision.Kind.DEFAULT)
                 .findFirst()
                 .orElse(RecoveryDecision.useDefault());
-        return admin(dataSource, schema, recovery, List.of(handler), List.of(later(listeners)));
-    }
-
-    private static JobAdmin admin(
-            DataSource dataSource,
-            WorkerSchema schema,
-            RecoverySettings recovery,
-            List<JobRecoveryHandler> recoveryHandlers,
-            List<WorkerEventListener> listeners) {
-        requireDatabase(dataSource, schema);
-        return new JdbcJobAdmin(
+        return new JdbcWorkerOperations(
                 dataSource,
                 schema,
-                new SweepStore(dataSource, schema, Arguments.requireList("recoveryHandlers", recoveryHandlers)),
+                new SweepStore(dataSource, schema, List.of(handler)),
                 SweepStore.Request.of(Arguments.requireNonNull("recovery", recovery)),
-                new WorkerEvents(DeadWorker.BY_HAND, listeners, List.of()));
+                byHand(listeners));
     }
 
     /**
@@ -214,8 +236,7 @@ public final class WorkerClient {
     public static JobLimits jobLimits(
             DataSource dataSource, WorkerSchema schema, Supplier<List<WorkerEventListener>> listeners) {
         requireDatabase(dataSource, schema);
-        return new JdbcJobLimits(
-                dataSource, schema, new WorkerEvents(DeadWorker.BY_HAND, List.of(later(listeners)), List.of()));
+        return new JdbcJobLimits(dataSource, schema, byHand(listeners));
     }
 
     /**
@@ -259,9 +280,11 @@ public final class WorkerClient {
                 Arguments.requireNonNull("scheduler", scheduler));
     }
 
-    private static WorkerEventListener later(Supplier<List<WorkerEventListener>> listeners) {
+    private static WorkerEvents byHand(Supplier<List<WorkerEventListener>> listeners) {
         Arguments.requireNonNull("listeners", listeners);
-        return event -> new WorkerEvents(event.workerId(), listeners.get(), List.of()).publish(event);
+        WorkerEventListener later =
+                event -> new WorkerEvents(event.workerId(), listeners.get(), List.of()).publish(event);
+        return new WorkerEvents(DeadWorker.BY_HAND, List.of(later), List.of());
     }
 
     /**

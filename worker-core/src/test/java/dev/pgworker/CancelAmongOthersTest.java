@@ -63,7 +63,7 @@ class CancelAmongOthersTest {
     void aJobThatAWorkerOfNodeGivesBackDoesNotRun() {
         for (int most : new int[] {1, 25, Short.MAX_VALUE}) {
             long id = running("pool-1", most);
-            Cancellation answer = db.admin().cancel(List.of(id)).get(0);
+            Cancellation answer = db.changes().cancel(List.of(id)).get(0);
             assertThat(answer.state()).isEqualTo(State.MARKED);
 
             // What Graphile Worker does with a job that it has fetched and not started.
@@ -96,7 +96,7 @@ class CancelAmongOthersTest {
                 .query(Long.class)
                 .list();
 
-        List<Cancellation> answers = db.admin().cancel(ids);
+        List<Cancellation> answers = db.changes().cancel(ids);
 
         assertThat(answers)
                 .hasSize(60_000)
@@ -104,7 +104,7 @@ class CancelAmongOthersTest {
     }
 
     private State stateOf(long id) {
-        return db.admin().cancellations(List.of(id)).get(0).state();
+        return db.queries().cancellations(List.of(id)).get(0).state();
     }
 
     private long running(String worker) {

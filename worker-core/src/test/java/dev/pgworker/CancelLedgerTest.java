@@ -29,7 +29,7 @@ import dev.pgworker.event.WorkerEvent.WorkersRecovered;
 import dev.pgworker.job.Cancellation;
 import dev.pgworker.job.Cancellation.State;
 import dev.pgworker.job.Job;
-import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobChanges;
 import dev.pgworker.job.JobRequest;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.job.Task;
@@ -95,11 +95,11 @@ class CancelLedgerTest {
             one.get(LIMIT.toSeconds(), TimeUnit.SECONDS);
         }
         cancellers.shutdown();
-        db.admin().awaitCancellations(ids, LIMIT);
+        db.changes().awaitCancellations(ids, LIMIT);
         Awaitility.await().until(() -> db.jobs() == 0);
 
         Map<Long, State> ends = new ConcurrentHashMap<>();
-        db.admin().cancellations(ids).forEach(end -> ends.put(end.jobId(), end.state()));
+        db.queries().cancellations(ids).forEach(end -> ends.put(end.jobId(), end.state()));
         Map<State, Integer> seen = new ConcurrentHashMap<>();
         answers.forEach((id, answer) -> {
             State end = answer.state() == State.REQUESTED ? ends.get(id) : answer.state();
@@ -138,12 +138,12 @@ class CancelLedgerTest {
     }
 
     private Callable<Void> cancelling(List<Long> ids, Map<Long, Cancellation> answers, Random random) {
-        JobAdmin admin = db.admin();
+        JobChanges changes = db.changes();
         return () -> {
             List<Long> half = ids.subList(0, ids.size() / 2);
             for (int from = 0; from < half.size(); ) {
                 int to = Math.min(half.size(), from + 1 + random.nextInt(8));
-                admin.cancel(half.subList(from, to)).forEach(answer -> answers.put(answer.jobId(), answer));
+                changes.cancel(half.subList(from, to)).forEach(answer -> answers.put(answer.jobId(), answer));
                 from = to;
                 Thread.sleep(random.nextInt(10));
             }
@@ -211,10 +211,10 @@ class CancelLedgerTest {
             events.await(ListenerConnected.class);
             process.pause();
 
-            assertThat(db.admin().cancel("k").orElseThrow().state()).isEqualTo(State.REQUESTED);
+            assertThat(db.changes().cancel("k").orElseThrow().state()).isEqualTo(State.REQUESTED);
             process.kill();
 
-            assertThat(db.admin().awaitCancellations(List.of(job.id()), LIMIT))
+            assertThat(db.changes().awaitCancellations(List.of(job.id()), LIMIT))
                     .allSatisfy(end -> assertThat(end.state()).isEqualTo(State.CANCELLED));
             events.await(WorkersRecovered.class);
             assertThat(events.await(JobCancelled.class).job().id()).isEqualTo(job.id());
@@ -237,12 +237,12 @@ class CancelLedgerTest {
             awaitLedger("start", 1);
             long begin = System.nanoTime();
 
-            db.admin().cancel(List.of(job.id()));
+            db.changes().cancel(List.of(job.id()));
 
             awaitLedger("interrupted", 1);
             assertThat(process.isAlive()).isTrue();
             System.out.println("Interrupted after " + (System.nanoTime() - begin) / 1_000_000 + " ms");
-            assertThat(db.admin().awaitCancellations(List.of(job.id()), LIMIT))
+            assertThat(db.changes().awaitCancellations(List.of(job.id()), LIMIT))
                     .allSatisfy(end -> assertThat(end.state()).isEqualTo(State.CANCELLED));
         }
     }

@@ -35,8 +35,8 @@ import dev.pgworker.event.WorkerEvent.ListenerConnected;
 import dev.pgworker.job.Cancellation;
 import dev.pgworker.job.Cancellation.State;
 import dev.pgworker.job.Job;
-import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobChange;
+import dev.pgworker.job.JobChanges;
 import dev.pgworker.job.JobKeyMode;
 import dev.pgworker.job.JobQuery;
 import dev.pgworker.job.JobRequest;
@@ -117,11 +117,11 @@ class CancelTest {
     }
 
     private State cancel(Job job) {
-        return db.admin().cancel(List.of(job.id())).get(0).state();
+        return db.changes().cancel(List.of(job.id())).get(0).state();
     }
 
     private State await(Job job) {
-        List<Cancellation> states = db.admin().awaitCancellations(List.of(job.id()), LIMIT);
+        List<Cancellation> states = db.changes().awaitCancellations(List.of(job.id()), LIMIT);
         return states.isEmpty() ? State.GONE : states.get(0).state();
     }
 
@@ -131,10 +131,10 @@ class CancelTest {
     void aWaitingJobIsRemovedAndAnUnknownOneGone() {
         Job waiting = add(JobSpec.builder().runIn(Duration.ofHours(1)).build());
         Job failed = add();
-        db.admin().permanentlyFail(List.of(failed.id()), "no");
+        db.changes().permanentlyFail(List.of(failed.id()), "no");
 
         List<Cancellation> answers =
-                db.admin().cancel(List.of(77_777L, waiting.id(), failed.id(), waiting.id(), Long.MIN_VALUE));
+                db.changes().cancel(List.of(77_777L, waiting.id(), failed.id(), waiting.id(), Long.MIN_VALUE));
 
         assertThat(answers)
                 .extracting(Cancellation::jobId)
@@ -147,21 +147,20 @@ class CancelTest {
             assertThat(answer.requestedAt()).isNull();
         });
         assertThat(db.jobs()).isZero();
-        assertThat(db.admin().cancellations(List.of(waiting.id()))).isEmpty();
+        assertThat(db.queries().cancellations(List.of(waiting.id()))).isEmpty();
     }
 
     @Test
     void wrongArgumentsAreNamed() {
-        JobAdmin admin = db.admin();
-        assertThat(admin.cancel(List.of())).isEmpty();
-        assertThatThrownBy(() -> admin.cancel(Arrays.asList(1L, null)))
+        assertThat(db.changes().cancel(List.of())).isEmpty();
+        assertThatThrownBy(() -> db.changes().cancel(Arrays.asList(1L, null)))
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessageContaining("ids");
-        assertThatThrownBy(() -> admin.cancel("")).hasMessageContaining("jobKey");
-        assertThatThrownBy(() -> admin.awaitCancellations(List.of(1L), Duration.ofDays(2)))
+        assertThatThrownBy(() -> db.changes().cancel("")).hasMessageContaining("jobKey");
+        assertThatThrownBy(() -> db.changes().awaitCancellations(List.of(1L), Duration.ofDays(2)))
                 .hasMessageContaining("limit");
         assertThatThrownBy(() -> new TransactionTemplate(new JdbcTransactionManager(db.dataSource()))
-                        .execute(status -> admin.awaitCancellations(List.of(1L), LIMIT)))
+                        .execute(status -> db.changes().awaitCancellations(List.of(1L), LIMIT)))
                 .isInstanceOf(IllegalStateException.class)
                 .hasMessageContaining("transaction");
         assertThatThrownBy(() -> new CancelSettings(Duration.ofSeconds(-1), Duration.ZERO))
@@ -189,7 +188,7 @@ class CancelTest {
                         "update {schema}._private_jobs set locked_at = now(), locked_by = 'pool-1', attempts = 1 where id % 2 = 0")
                 .update();
 
-        List<Cancellation> answers = db.admin().cancel(ids);
+        List<Cancellation> answers = db.changes().cancel(ids);
 
         assertThat(answers).extracting(Cancellation::jobId).containsExactlyElementsOf(ids);
         assertThat(answers)
@@ -209,19 +208,24 @@ class CancelTest {
                         "other",
                         null,
                         JobSpec.builder().runIn(Duration.ofHours(1)).build());
-        JobAdmin admin = WorkerClient.jobAdmin(db.dataSource(), db.schema());
 
-        var result = admin.actingAs("ada")
+        var result = db.changes()
+                .actingAs("ada")
                 .change(
-                        admin.select(JobQuery.builder().taskIdentifier("work").build(), 100),
+                        db.queries()
+                                .select(
+                                        JobQuery.builder()
+                                                .taskIdentifier("work")
+                                                .build(),
+                                        100),
                         new JobChange.Cancel(),
                         (done, changed, total) -> true);
 
         assertThat(result.changed()).isEqualTo(2);
         assertThat(await(running)).isEqualTo(State.CANCELLED);
-        assertThat(db.admin().cancellations(List.of(running.id())).get(0).requestedBy())
+        assertThat(db.queries().cancellations(List.of(running.id())).get(0).requestedBy())
                 .isEqualTo("ada");
-        assertThat(db.admin().find(waiting.id())).isEmpty();
+        assertThat(db.queries().find(waiting.id())).isEmpty();
         assertThat(db.jobs()).as("the other task's").isEqualTo(1);
     }
 
@@ -235,7 +239,7 @@ class CancelTest {
         assertThat(context.isCancelled()).isFalse();
         context.throwIfCancelled();
 
-        Cancellation answer = db.admin().actingAs("ada").cancel("k").orElseThrow();
+        Cancellation answer = db.changes().actingAs("ada").cancel("k").orElseThrow();
 
         assertThat(answer.state()).isEqualTo(State.REQUESTED);
         assertThat(answer.requestedBy()).isEqualTo("ada");
@@ -253,7 +257,7 @@ class CancelTest {
         assertThat(events.all(JobErrored.class)).isEmpty();
         assertThat(events.all(JobFailed.class)).isEmpty();
         assertThat(cancel(job)).as("again").isEqualTo(State.GONE);
-        assertThat(db.admin().cancellations(List.of(job.id())).get(0).state())
+        assertThat(db.queries().cancellations(List.of(job.id())).get(0).state())
                 .as("what became of it is remembered")
                 .isEqualTo(State.CANCELLED);
     }
@@ -480,10 +484,10 @@ class CancelTest {
                                 .list(),
                         found -> !found.isEmpty());
 
-        List<Cancellation> answers = db.admin().cancel(claimed);
+        List<Cancellation> answers = db.changes().cancel(claimed);
 
         assertThat(answers).allSatisfy(one -> assertThat(one.state()).isEqualTo(State.REQUESTED));
-        assertThat(db.admin().awaitCancellations(claimed, LIMIT))
+        assertThat(db.changes().awaitCancellations(claimed, LIMIT))
                 .hasSize(claimed.size())
                 .allSatisfy(one -> assertThat(one.state()).isEqualTo(State.CANCELLED));
         assertThat(events.all(JobStarted.class))
@@ -589,7 +593,7 @@ class CancelTest {
 
         assertThat(cancel(failing)).isEqualTo(State.MARKED);
         assertThat(cancel(succeeding)).isEqualTo(State.MARKED);
-        assertThat(db.admin().awaitCancellations(List.of(failing.id(), succeeding.id()), Duration.ofMillis(50)))
+        assertThat(db.changes().awaitCancellations(List.of(failing.id(), succeeding.id()), Duration.ofMillis(50)))
                 .allSatisfy(one -> assertThat(one.state()).isEqualTo(State.MARKED));
         // What Node.js does.
         db.sql("""
@@ -622,7 +626,7 @@ class CancelTest {
         Job byId = add();
         add(JobSpec.builder().jobKey("key").build());
         lock("elsewhere");
-        JobAdmin hostile = db.admin().actingAs("\0\ud800x");
+        JobChanges hostile = db.changes().actingAs("\0\ud800x");
 
         assertThat(hostile.cancel(List.of(byId.id())).get(0).requestedBy()).isEqualTo("\ufffd\ufffdx");
         assertThat(hostile.cancel("key").orElseThrow().requestedBy()).isEqualTo("\ufffd\ufffdx");
@@ -650,15 +654,15 @@ class CancelTest {
                 .update();
         assertThat(await(due)).isEqualTo(State.CANCELLED);
 
-        assertThat(db.admin()
+        assertThat(db.changes()
                         .reschedule(
                                 List.of(rescheduled.id(), other.id()),
                                 Rescheduling.builder().attempts(0).build()))
                 .extracting(Job::id)
                 .containsExactly(other.id());
-        assertThat(db.admin().runNow(List.of(due.id()))).isEmpty();
+        assertThat(db.changes().runNow(List.of(due.id()))).isEmpty();
 
-        assertThat(db.admin().find(List.of(rescheduled.id(), due.id()), 0)).isEmpty();
+        assertThat(db.queries().find(List.of(rescheduled.id(), due.id()), 0)).isEmpty();
         assertThat(await(rescheduled)).isEqualTo(State.CANCELLED);
         assertThat(await(due)).isEqualTo(State.CANCELLED);
         start((n, context) -> {});
@@ -672,13 +676,13 @@ class CancelTest {
         Job removed = add();
         Job completed = add();
         lock("pool-1");
-        db.admin().cancel(List.of(cleaned.id(), removed.id(), completed.id()));
+        db.changes().cancel(List.of(cleaned.id(), removed.id(), completed.id()));
         db.sql("update {schema}._private_jobs set locked_at = null, locked_by = null, last_error = 'no'")
                 .update();
 
-        db.admin().remove(List.of(removed.id()));
-        db.admin().complete(List.of(completed.id()));
-        db.admin().cleanup(java.util.Set.of(dev.pgworker.job.CleanupTask.DELETE_PERMAFAILED_JOBS));
+        db.changes().remove(List.of(removed.id()));
+        db.changes().complete(List.of(completed.id()));
+        db.operations().cleanup(java.util.Set.of(dev.pgworker.job.CleanupTask.DELETE_PERMAFAILED_JOBS));
 
         assertThat(await(cleaned)).isEqualTo(State.CANCELLED);
         assertThat(await(removed)).isEqualTo(State.CANCELLED);
@@ -699,7 +703,7 @@ class CancelTest {
         assertThat(cancel(job)).isEqualTo(State.REQUESTED);
         assertThat(cancel(queued)).isEqualTo(State.REQUESTED);
 
-        db.admin().forceUnlockWorkers(List.of("dead"));
+        db.operations().forceUnlockWorkers(List.of("dead"));
 
         assertThat(await(job)).isEqualTo(State.CANCELLED);
         assertThat(await(queued)).isEqualTo(State.CANCELLED);
@@ -729,9 +733,9 @@ class CancelTest {
         assertThat(await(first)).isEqualTo(State.CANCELLED);
         assertThat(context.isCancelled()).isTrue();
         assertThat(running().job().id()).isEqualTo(second.id());
-        assertThat(db.admin().cancel("k")).map(Cancellation::jobId).hasValue(second.id());
+        assertThat(db.changes().cancel("k")).map(Cancellation::jobId).hasValue(second.id());
         assertThat(await(second)).isEqualTo(State.CANCELLED);
-        assertThat(db.admin().cancel("k")).isEqualTo(Optional.empty());
+        assertThat(db.changes().cancel("k")).isEqualTo(Optional.empty());
     }
 
     @Test
@@ -773,7 +777,7 @@ class CancelTest {
                 .param(foreign.id())
                 .update();
 
-        db.admin().cancel(List.of(waiting.id(), running.id(), foreign.id()));
+        db.changes().cancel(List.of(waiting.id(), running.id(), foreign.id()));
         assertThat(await(running)).isEqualTo(State.CANCELLED);
         db.sql("update {schema}._private_jobs set last_error = 'no', locked_at = null, locked_by = null where id = ?")
                 .param(foreign.id())
@@ -807,7 +811,7 @@ class CancelTest {
         assertThat(cancel(job)).isEqualTo(State.REQUESTED);
 
         assertThat(await(job)).isEqualTo(State.CANCELLED);
-        assertThat(db.admin().find(job.id())).hasValueSatisfying(kept -> {
+        assertThat(db.queries().find(job.id())).hasValueSatisfying(kept -> {
             assertThat(kept.lockedBy()).isNull();
             assertThat(kept.lastError()).isEqualTo("Cancelled while running");
         });
@@ -815,7 +819,7 @@ class CancelTest {
                 .until(() -> db.sql("select locked_by is null from {schema}._private_job_queues")
                         .query(Boolean.class)
                         .single());
-        assertThatThrownBy(() -> db.admin().cancel(List.of(job.id()))).hasMessageContaining("cancel jobs");
+        assertThatThrownBy(() -> db.changes().cancel(List.of(job.id()))).hasMessageContaining("cancel jobs");
     }
 
     @Test
@@ -827,6 +831,6 @@ class CancelTest {
         assertThatThrownBy(() -> readOnly.executeWithoutResult(status -> cancel(job)))
                 .hasMessageContaining("cancel jobs");
         readOnly.executeWithoutResult(status ->
-                assertThat(db.admin().cancellations(List.of(job.id()))).isEmpty());
+                assertThat(db.queries().cancellations(List.of(job.id()))).isEmpty());
     }
 }

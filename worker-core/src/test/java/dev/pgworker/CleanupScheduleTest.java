@@ -22,7 +22,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 import dev.pgworker.event.WorkerEvent.JobsChanged;
-import dev.pgworker.internal.client.JdbcJobAdmin;
+import dev.pgworker.internal.client.JdbcWorkerOperations;
 import dev.pgworker.internal.store.CleanupStore;
 import dev.pgworker.internal.watch.ScheduledCleanup;
 import dev.pgworker.job.CleanupResult;
@@ -112,10 +112,10 @@ class CleanupScheduleTest {
         schedule("runs", "-1 second", null, true, false);
         Set<CleanupTask> ended = EnumSet.of(CleanupTask.DELETE_ENDED_SCHEDULES);
 
-        assertThat(db.admin().previewCleanup(ended).counts())
+        assertThat(db.queries().previewCleanup(ended).counts())
                 .containsEntry(CleanupTask.DELETE_ENDED_SCHEDULES, 1L)
                 .hasSize(1);
-        CleanupResult result = db.admin().cleanup(ended);
+        CleanupResult result = db.operations().cleanup(ended);
 
         assertThat(result.deleted(CleanupTask.DELETE_ENDED_SCHEDULES)).isEqualTo(1);
         assertThat(schedules()).containsExactly("behind", "runs");
@@ -209,12 +209,12 @@ class CleanupScheduleTest {
         Thread.currentThread().interrupt();
         CleanupResult result;
         try {
-            result = db.admin().cleanup(EnumSet.of(CleanupTask.DELETE_PERMAFAILED_JOBS), MONTH);
+            result = db.operations().cleanup(EnumSet.of(CleanupTask.DELETE_PERMAFAILED_JOBS), MONTH);
         } finally {
             assertThat(Thread.interrupted()).isTrue();
         }
         assertThat(result.deleted(CleanupTask.DELETE_PERMAFAILED_JOBS)).isEqualTo(5_000);
-        assertThat(db.admin()
+        assertThat(db.operations()
                         .cleanup(EnumSet.of(CleanupTask.DELETE_PERMAFAILED_JOBS), MONTH)
                         .deleted(CleanupTask.DELETE_PERMAFAILED_JOBS))
                 .isEqualTo(7_000);
@@ -232,13 +232,13 @@ class CleanupScheduleTest {
                 select i, 'delay', '1 hour', 'old', now() - interval '1 year', now() - interval '1 day', null
                 from generate_series(1, 6000) i""").update();
         Set<CleanupTask> both = EnumSet.of(CleanupTask.DELETE_PERMAFAILED_JOBS, CleanupTask.DELETE_ENDED_SCHEDULES);
-        JdbcJobAdmin admin = (JdbcJobAdmin) db.admin();
+        JdbcWorkerOperations operations = (JdbcWorkerOperations) db.operations();
 
-        CleanupResult result = admin.cleanup(both, MONTH, Duration.ZERO);
+        CleanupResult result = operations.cleanup(both, MONTH, Duration.ZERO);
 
         assertThat(result.deleted(CleanupTask.DELETE_PERMAFAILED_JOBS)).isEqualTo(5_000);
         assertThat(result.deleted(CleanupTask.DELETE_ENDED_SCHEDULES)).isEqualTo(5_000);
-        assertThat(admin.cleanup(both, MONTH).deleted())
+        assertThat(operations.cleanup(both, MONTH).deleted())
                 .containsEntry(CleanupTask.DELETE_PERMAFAILED_JOBS, 1_000L)
                 .containsEntry(CleanupTask.DELETE_ENDED_SCHEDULES, 1_000L);
     }
@@ -253,7 +253,8 @@ class CleanupScheduleTest {
             statement.execute(
                     db.schema().in("update {schema}.pgworker_schedules set ends_at = null where name = 'changed'"));
             CleanupResult result = CompletableFuture.supplyAsync(
-                            () -> db.admin().cleanup(EnumSet.of(CleanupTask.DELETE_ENDED_SCHEDULES)), OwnThread.EACH)
+                            () -> db.operations().cleanup(EnumSet.of(CleanupTask.DELETE_ENDED_SCHEDULES)),
+                            OwnThread.EACH)
                     .orTimeout(120, TimeUnit.SECONDS)
                     .join();
             assertThat(result.deleted(CleanupTask.DELETE_ENDED_SCHEDULES)).isEqualTo(1);
@@ -269,7 +270,7 @@ class CleanupScheduleTest {
     @Test
     void badAgesAreRefused() {
         assertThat(forbiddenAges()).allSatisfy(age -> {
-            assertThatThrownBy(() -> db.admin().cleanup(Set.of(CleanupTask.GC_JOB_QUEUES), age))
+            assertThatThrownBy(() -> db.operations().cleanup(Set.of(CleanupTask.GC_JOB_QUEUES), age))
                     .isInstanceOf(IllegalArgumentException.class)
                     .hasMessageContaining("failedJobsOlderThan");
             assertThatThrownBy(() -> new CleanupSettings(null, ZoneOffset.UTC, Set.of(CleanupTask.GC_JOB_QUEUES), age))

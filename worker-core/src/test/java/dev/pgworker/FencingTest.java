@@ -131,7 +131,7 @@ class FencingTest {
         started.await();
         String lost = worker.id();
 
-        assertThat(WorkerClient.jobAdmin(pool, WorkerSchema.DEFAULT)
+        assertThat(WorkerClient.workerOperations(pool, WorkerSchema.DEFAULT)
                         .sweep(new SweepOptions(Duration.ofNanos(1), Duration.ZERO, false))
                         .recoveredJobs())
                 .isEqualTo(1);
@@ -159,7 +159,7 @@ class FencingTest {
         Job job = scheduler().addJob(WORK, 1);
         started.await();
 
-        WorkerClient.jobAdmin(pool, WorkerSchema.DEFAULT)
+        WorkerClient.workerOperations(pool, WorkerSchema.DEFAULT)
                 .sweep(new SweepOptions(Duration.ofNanos(1), Duration.ZERO, false));
         events.await(JobCompleted.class);
 

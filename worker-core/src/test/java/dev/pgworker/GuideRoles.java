@@ -34,9 +34,10 @@ import dev.pgworker.event.WorkerEvent.WorkersRecovered;
 import dev.pgworker.job.Cancellation;
 import dev.pgworker.job.CleanupTask;
 import dev.pgworker.job.Job;
-import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobChange;
+import dev.pgworker.job.JobChanges;
 import dev.pgworker.job.JobKeyMode;
+import dev.pgworker.job.JobQueries;
 import dev.pgworker.job.JobQuery;
 import dev.pgworker.job.JobRequest;
 import dev.pgworker.job.JobScheduler;
@@ -48,6 +49,7 @@ import dev.pgworker.job.PauseTarget;
 import dev.pgworker.job.Rescheduling;
 import dev.pgworker.job.SweepOptions;
 import dev.pgworker.job.Task;
+import dev.pgworker.job.WorkerOperations;
 import dev.pgworker.recovery.RecoverySettings;
 import dev.pgworker.schedule.JobSchedules;
 import dev.pgworker.schedule.Overlap;
@@ -268,10 +270,12 @@ final class GuideRoles {
                 .isZero();
     }
 
-    /** Does everything that JobAdmin and CronAdmin can do. */
+    /** Does everything that administration can do. */
     static void operate(DataSource owner, DataSource dataSource, WorkerSchema schema) {
         JobScheduler jobs = scheduler(owner, schema);
-        JobAdmin admin = WorkerClient.jobAdmin(dataSource, schema);
+        JobQueries queries = WorkerClient.jobQueries(dataSource, schema);
+        JobChanges changes = WorkerClient.jobChanges(dataSource, schema);
+        WorkerOperations operations = WorkerClient.workerOperations(dataSource, schema);
         JobSpec later = JobSpec.builder()
                 .runIn(Duration.ofDays(1))
                 .queueName("admin")
@@ -279,8 +283,8 @@ final class GuideRoles {
                 .build();
         Job job = jobs.addJob(WORK, "secret", later);
         Job other = jobs.addJob(WORK, "other", JobSpec.DEFAULT);
-        assertThat(admin.find(job.id()).orElseThrow().payload()).contains("secret");
-        assertThat(admin.list(JobQuery.builder()
+        assertThat(queries.find(job.id()).orElseThrow().payload()).contains("secret");
+        assertThat(queries.list(JobQuery.builder()
                                 .state(JobState.SCHEDULED)
                                 .taskIdentifier("work")
                                 .queueName("admin")
@@ -288,26 +292,27 @@ final class GuideRoles {
                                 .build())
                         .jobs())
                 .hasSize(1);
-        look(admin, null);
-        assertThat(admin.remove(
+        look(queries, null);
+        assertThat(changes.remove(
                         List.of(jobs.addJob(WORK, "removed", JobSpec.DEFAULT).id())))
                 .hasSize(1);
         for (JobChange change : List.of(new JobChange.RunNow(), new JobChange.Fail("wrong"), new JobChange.Remove())) {
             JobSelection selection = new JobSelection(
                     List.of(jobs.addJob(WORK, "bulk", JobSpec.DEFAULT).id()), true);
-            assertThat(admin.change(selection, change, (done, changed, total) -> true)
+            assertThat(changes.change(selection, change, (done, changed, total) -> true)
                             .changed())
                     .isEqualTo(1);
         }
-        admin.remove(admin.select(JobQuery.builder().search("bulk").build(), 10).ids());
-        assertThat(admin.reschedule(
+        changes.remove(
+                queries.select(JobQuery.builder().search("bulk").build(), 10).ids());
+        assertThat(changes.reschedule(
                         List.of(job.id()),
                         Rescheduling.builder().priority(3).attempts(1).build()))
                 .hasSize(1);
-        assertThat(admin.permanentlyFail(List.of(other.id()), "by hand")).hasSize(1);
-        assertThat(admin.complete(List.of(other.id()))).hasSize(1);
-        assertThat(admin.remove("admin")).isPresent();
-        cancel(admin, owner, schema);
+        assertThat(changes.permanentlyFail(List.of(other.id()), "by hand")).hasSize(1);
+        assertThat(changes.complete(List.of(other.id()))).hasSize(1);
+        assertThat(changes.remove("admin")).isPresent();
+        cancel(changes, operations, owner, schema);
         sql(
                         owner,
                         schema,
@@ -319,15 +324,15 @@ final class GuideRoles {
                     .query()
                     .listOfRows();
         }
-        assertThat(admin.sweep(SweepOptions.DEFAULT).workerIds()).containsExactly("gone");
-        admin.forceUnlockWorkers(List.of("stuck"));
-        assertThat(admin.cleanup(Set.of(CleanupTask.values())).skipped()).isEmpty();
-        admin.running(10);
+        assertThat(operations.sweep(SweepOptions.DEFAULT).workerIds()).containsExactly("gone");
+        operations.forceUnlockWorkers(List.of("stuck"));
+        assertThat(operations.cleanup(Set.of(CleanupTask.values())).skipped()).isEmpty();
+        queries.running(10);
         for (PauseTarget target :
                 List.of(PauseTarget.task("work"), PauseTarget.queue("missing"), PauseTarget.everything())) {
-            assertThat(admin.actingAs("ada").pause(target, "for a while")).isTrue();
-            assertThat(admin.pauses()).hasSize(1);
-            assertThat(admin.resume(target)).isTrue();
+            assertThat(operations.actingAs("ada").pause(target, "for a while")).isTrue();
+            assertThat(queries.pauses()).hasSize(1);
+            assertThat(operations.resume(target)).isTrue();
         }
         view(dataSource, schema);
         schedules(owner, schema)
@@ -346,7 +351,7 @@ final class GuideRoles {
     }
 
     /** Cancels jobs that wait, and one that runs, ends without success and is cleaned up. */
-    private static void cancel(JobAdmin admin, DataSource owner, WorkerSchema schema) {
+    private static void cancel(JobChanges changes, WorkerOperations operations, DataSource owner, WorkerSchema schema) {
         JobScheduler jobs = scheduler(owner, schema);
         JobSpec keyed =
                 JobSpec.builder().runIn(Duration.ofDays(1)).jobKey("cancelled").build();
@@ -356,16 +361,16 @@ final class GuideRoles {
                         schema,
                         "update {schema}._private_jobs set locked_at = now(), locked_by = 'pool-1' where key = 'cancelled'")
                 .update();
-        assertThat(admin.cancel("cancelled")).isPresent();
+        assertThat(changes.cancel("cancelled")).isPresent();
         Job waiting = jobs.addJob(WORK, "x", keyed);
-        assertThat(admin.cancel(List.of(running.id(), waiting.id()))).hasSize(2);
+        assertThat(changes.cancel(List.of(running.id(), waiting.id()))).hasSize(2);
         sql(
                         owner,
                         schema,
                         "update {schema}._private_jobs set locked_at = null, locked_by = null where locked_by = 'pool-1'")
                 .update();
-        admin.cleanup(EnumSet.of(CleanupTask.DELETE_PERMAFAILED_JOBS));
-        assertThat(admin.awaitCancellations(List.of(running.id()), Duration.ZERO))
+        operations.cleanup(EnumSet.of(CleanupTask.DELETE_PERMAFAILED_JOBS));
+        assertThat(changes.awaitCancellations(List.of(running.id()), Duration.ZERO))
                 .allMatch(end -> end.state() == Cancellation.State.CANCELLED);
     }
 
@@ -403,22 +408,22 @@ final class GuideRoles {
 
     /** Looks at everything that has no payload. */
     static void view(DataSource dataSource, WorkerSchema schema) {
-        JobAdmin admin = WorkerClient.jobAdmin(dataSource, schema);
-        admin.backlog();
-        admin.count(JobQuery.builder().taskIdentifier("work").queueName("q").build());
-        admin.queues(null, 10);
-        admin.pauses();
-        admin.activeWorkers();
-        look(admin, 0);
-        admin.statistics().series(Duration.ofHours(1), 60);
-        admin.statistics().tasks(Duration.ofHours(1));
+        JobQueries queries = WorkerClient.jobQueries(dataSource, schema);
+        queries.backlog();
+        queries.count(JobQuery.builder().taskIdentifier("work").queueName("q").build());
+        queries.queues(null, 10);
+        queries.pauses();
+        queries.activeWorkers();
+        look(queries, 0);
+        queries.statistics().series(Duration.ofHours(1), 60);
+        queries.statistics().tasks(Duration.ofHours(1));
         WorkerClient.cronAdmin(dataSource, schema).list();
         sql(dataSource, schema, "select * from {schema}.jobs").query().listOfRows();
         new SchemaMigrator(dataSource, schema).validate();
     }
 
     /** Calls what reads jobs, by each of its ways. */
-    static void look(JobAdmin admin, Integer payloadLimit) {
+    static void look(JobQueries queries, Integer payloadLimit) {
         for (JobState state : JobState.values()) {
             for (JobSort sort : JobSort.values()) {
                 for (Integer scanLimit : new Integer[] {null, 1000}) {
@@ -428,7 +433,7 @@ final class GuideRoles {
                             .scanLimit(scanLimit)
                             .payloadLimit(payloadLimit)
                             .build();
-                    admin.list(query);
+                    queries.list(query);
                     JobQuery filtered = query.toBuilder()
                             .queueName("q")
                             .flag("f")
@@ -437,20 +442,22 @@ final class GuideRoles {
                             .from(Instant.EPOCH)
                             .to(Instant.now())
                             .build();
-                    admin.list(filtered);
-                    admin.list(filtered.toBuilder().state(null).build());
-                    admin.list(filtered.toBuilder().key("k").build());
-                    admin.count(filtered);
-                    admin.select(filtered, 10);
+                    queries.list(filtered);
+                    queries.list(filtered.toBuilder().state(null).build());
+                    queries.list(filtered.toBuilder().key("k").build());
+                    queries.count(filtered);
+                    queries.select(filtered, 10);
                 }
             }
         }
-        admin.find(List.of(1L, 2L), payloadLimit == null ? 100 : payloadLimit);
-        admin.list(JobQuery.builder().payloadLimit(payloadLimit).build()).jobs().forEach(job -> admin.waitOf(job.id()));
-        admin.cancellations(List.of(1L, 2L));
-        admin.registeredWorkers();
-        admin.tasks(null, 10);
-        admin.previewCleanup(EnumSet.allOf(CleanupTask.class));
-        admin.previewCleanup(EnumSet.of(CleanupTask.GC_JOB_QUEUES, CleanupTask.GC_TASK_IDENTIFIERS));
+        queries.find(List.of(1L, 2L), payloadLimit == null ? 100 : payloadLimit);
+        queries.list(JobQuery.builder().payloadLimit(payloadLimit).build())
+                .jobs()
+                .forEach(job -> queries.waitOf(job.id()));
+        queries.cancellations(List.of(1L, 2L));
+        queries.registeredWorkers();
+        queries.tasks(null, 10);
+        queries.previewCleanup(EnumSet.allOf(CleanupTask.class));
+        queries.previewCleanup(EnumSet.of(CleanupTask.GC_JOB_QUEUES, CleanupTask.GC_TASK_IDENTIFIERS));
     }
 }

@@ -142,7 +142,7 @@ class GuideRolesTest {
         JobHandle<Void> handle =
                 WorkerClient.jobScheduler(role, db.schema(), db.codec()).addJobForResult("work", null, Void.class);
 
-        db.admin().remove(List.of(handle.jobId()));
+        db.changes().remove(List.of(handle.jobId()));
 
         assertThatThrownBy(() -> handle.await(Duration.ofMinutes(2)))
                 .isInstanceOf(JobResultException.class)
@@ -175,7 +175,7 @@ class GuideRolesTest {
 
         WorkerClient.jobScheduler(role, db.schema(), db.codec()).addJob("work", null, keyed);
 
-        assertThat(db.admin().cancellations(List.of(running.id()))).hasSize(1);
+        assertThat(db.queries().cancellations(List.of(running.id()))).hasSize(1);
     }
 
     @Test
@@ -241,8 +241,8 @@ class GuideRolesTest {
 
         GuideRoles.view(role, db.schema());
 
-        assertThat(WorkerClient.jobAdmin(role, db.schema()).backlog().ready()).isEqualTo(1);
-        assertThat(WorkerClient.jobAdmin(role, db.schema())
+        assertThat(WorkerClient.jobQueries(role, db.schema()).backlog().ready()).isEqualTo(1);
+        assertThat(WorkerClient.jobQueries(role, db.schema())
                         .waitOf(limited)
                         .orElseThrow()
                         .text())
@@ -265,7 +265,7 @@ class GuideRolesTest {
                 "delete from {schema}._private_workers",
                 "update {schema}.pgworker_schedules set paused_at = now()",
                 "insert into {schema}.pgworker_paused_crontabs (identifier) values ('nightly')");
-        assertThatThrownBy(() -> WorkerClient.jobAdmin(role, db.schema()).find(1))
+        assertThatThrownBy(() -> WorkerClient.jobQueries(role, db.schema()).find(1))
                 .isInstanceOf(DataAccessException.class)
                 .hasMessageContaining("permission denied");
     }
@@ -288,7 +288,7 @@ class GuideRolesTest {
                             .query(String.class)
                             .single())
                     .isEqualTo("on");
-            GuideRoles.look(WorkerClient.jobAdmin(role, db.schema()), null);
+            GuideRoles.look(WorkerClient.jobQueries(role, db.schema()), null);
             GuideRoles.view(role, db.schema());
             assertThat(JdbcClient.create(role)
                             .sql("select count(*) from pg_locks where pid = pg_backend_pid() and locktype = 'relation'"

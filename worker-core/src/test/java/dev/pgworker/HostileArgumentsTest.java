@@ -63,8 +63,9 @@ import dev.pgworker.history.JobHistory;
 import dev.pgworker.internal.argument.LogText;
 import dev.pgworker.job.CleanupTask;
 import dev.pgworker.job.Job;
-import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobChange;
+import dev.pgworker.job.JobChanges;
+import dev.pgworker.job.JobQueries;
 import dev.pgworker.job.JobQuery;
 import dev.pgworker.job.JobRequest;
 import dev.pgworker.job.JobScheduler;
@@ -73,6 +74,7 @@ import dev.pgworker.job.PauseTarget;
 import dev.pgworker.job.Rescheduling;
 import dev.pgworker.job.SweepOptions;
 import dev.pgworker.job.Task;
+import dev.pgworker.job.WorkerOperations;
 import dev.pgworker.limit.JobLimits;
 import dev.pgworker.limit.Limit;
 import dev.pgworker.limit.LimitMethods;
@@ -193,13 +195,15 @@ class HostileArgumentsTest {
     private static boolean isForUsersToImplement(Executable method) {
         Set<Class<?>> ofTheLibrary = Set.of(
                 CronAdmin.class,
-                JobAdmin.class,
+                JobChanges.class,
                 JobFlows.class,
                 JobHistory.class,
                 JobLimits.class,
+                JobQueries.class,
                 JobScheduler.class,
                 JobSchedules.class,
-                JobStatistics.class);
+                JobStatistics.class,
+                WorkerOperations.class);
         return Modifier.isAbstract(method.getModifiers()) && !ofTheLibrary.contains(method.getDeclaringClass());
     }
 
@@ -258,26 +262,25 @@ class HostileArgumentsTest {
     /** Passes on what carries arguments to the database. */
     private void use(@Nullable Object result) {
         String unused = result + " " + Objects.hashCode(result);
-        JobAdmin admin = db.admin();
         if (result instanceof JobQuery query) {
-            admin.list(query);
-            admin.count(query);
+            db.queries().list(query);
+            db.queries().count(query);
         } else if (result instanceof HistoryQuery query) {
-            admin.history().list(query);
+            db.queries().history().list(query);
         } else if (result instanceof ScheduleQuery query) {
             worker.jobSchedules().list(query);
         } else if (result instanceof SweepOptions options) {
-            admin.sweep(options);
+            db.operations().sweep(options);
         } else if (result instanceof JobSpec spec) {
             db.scheduler().addJob("task", null, spec);
             db.scheduler().addJobs(List.of(JobRequest.of("task", null, spec)));
         } else if (result instanceof JobRequest request) {
             db.scheduler().addJobs(List.of(request));
         } else if (result instanceof Rescheduling rescheduling) {
-            admin.reschedule(List.of(jobId), rescheduling);
+            db.changes().reschedule(List.of(jobId), rescheduling);
         } else if (result instanceof PauseTarget target) {
-            admin.pause(target, null);
-            admin.resume(target);
+            db.operations().pause(target, null);
+            db.operations().resume(target);
         } else if (result instanceof Schedule schedule) {
             worker.jobSchedules().put(schedule);
             schedule.next(TestJob.TIME, 10);
@@ -462,12 +465,14 @@ class HostileArgumentsTest {
                 Map.entry(HistorySettings.Builder.class, HistorySettings::builder),
                 Map.entry(HistorySettings.class, () -> HistorySettings.DEFAULT),
                 Map.entry(Job.class, () -> TestJob.withId(1).payload("[1]").build()),
-                Map.entry(JobAdmin.class, db::admin),
+                Map.entry(JobChanges.class, db::changes),
+                Map.entry(JobQueries.class, db::queries),
+                Map.entry(WorkerOperations.class, db::operations),
                 Map.entry(JobChange.class, JobChange.RunNow::new),
                 Map.entry(JobContext.class, HostileArgumentsTest::context),
                 Map.entry(JobFlow.class, () -> flow),
                 Map.entry(JobFlows.class, built::jobFlows),
-                Map.entry(JobHistory.class, () -> db.admin().history()),
+                Map.entry(JobHistory.class, () -> db.queries().history()),
                 Map.entry(JobLimits.class, built::jobLimits),
                 Map.entry(JobQuery.class, () -> JobQuery.ALL),
                 Map.entry(JobQuery.Builder.class, JobQuery::builder),
@@ -475,7 +480,7 @@ class HostileArgumentsTest {
                 Map.entry(JobSchedules.class, built::jobSchedules),
                 Map.entry(JobSpec.class, () -> JobSpec.DEFAULT),
                 Map.entry(JobSpec.Builder.class, JobSpec::builder),
-                Map.entry(JobStatistics.class, () -> db.admin().statistics()),
+                Map.entry(JobStatistics.class, () -> db.queries().statistics()),
                 Map.entry(Limit.class, () -> Limit.rate("text", 10, Duration.ofMinutes(1), "text")),
                 Map.entry(LimitMethods.class, () -> new LimitMethods(UnaryOperator.identity())),
                 Map.entry(PayloadCodec.class, db::codec),

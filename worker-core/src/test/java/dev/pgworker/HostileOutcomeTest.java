@@ -266,7 +266,7 @@ class HostileOutcomeTest {
         events.await(JobFailed.class);
         add("later");
         events.await(JobCompleted.class);
-        assertThat(db.admin().backlog().ready()).isZero();
+        assertThat(db.queries().backlog().ready()).isZero();
         assertThat(events.all(WorkerStarted.class)).hasSize(1);
     }
 

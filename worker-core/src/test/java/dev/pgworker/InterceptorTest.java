@@ -118,7 +118,7 @@ class InterceptorTest {
         events.await(JobFailed.class);
 
         assertThat(seen).containsExactly("handler fail \"fail\"");
-        assertThat(db.admin().find(job.id()).orElseThrow().payload()).isEqualTo("\"stored\"");
+        assertThat(db.queries().find(job.id()).orElseThrow().payload()).isEqualTo("\"stored\"");
     }
 
     @Test

@@ -306,7 +306,7 @@ class LimitsTest {
             Job unused = db.scheduler().addJob(MAIL, new Mail("waits", 0), queued);
         }
 
-        assertThat(db.admin().queues(null, 10))
+        assertThat(db.queries().queues(null, 10))
                 .extracting(NamedQueue::name, NamedQueue::waiting)
                 .containsExactly(tuple("q", 2L));
         release.countDown();
@@ -540,12 +540,13 @@ class LimitsTest {
                         JobSpec.builder().runIn(Duration.ofHours(1)).build())
                 .id();
 
-        Job waiting = db.admin().find(second).orElseThrow();
+        Job waiting = db.queries().find(second).orElseThrow();
         assertThat(waiting.limited()).isTrue();
         assertThat(waiting.lockedAt()).isNull();
         assertThat(waiting.lockedBy()).isNull();
-        assertThat(JobState.of(waiting, db.admin().now())).isEqualTo(JobState.LIMITED);
-        assertThat(JobState.of(db.admin().find(later).orElseThrow(), db.admin().now()))
+        assertThat(JobState.of(waiting, db.queries().now())).isEqualTo(JobState.LIMITED);
+        assertThat(JobState.of(
+                        db.queries().find(later).orElseThrow(), db.queries().now()))
                 .isEqualTo(JobState.SCHEDULED);
         assertThat(ids(JobState.LIMITED)).containsExactlyInAnyOrder(second, third);
         assertThat(ids(JobState.SCHEDULED)).containsExactly(later);
@@ -553,25 +554,25 @@ class LimitsTest {
         assertThat(ids(JobState.READY)).isEmpty();
         for (Integer scanLimit : new Integer[] {null, 10}) {
             JobQuery all = JobQuery.builder().scanLimit(scanLimit).build();
-            assertThat(db.admin().count(all)).isEqualTo(new JobCounts(0, 1, 0, 2, 1, 0));
+            assertThat(db.queries().count(all)).isEqualTo(new JobCounts(0, 1, 0, 2, 1, 0));
         }
-        assertThat(db.admin().backlog().limited()).isEqualTo(2);
-        assertThat(db.admin().waitOf(second).orElseThrow())
+        assertThat(db.queries().backlog().limited()).isEqualTo(2);
+        assertThat(db.queries().waitOf(second).orElseThrow())
                 .isEqualTo(new JobWait(
                         JobWait.Reason.LIMIT,
                         null,
                         0,
                         "Waits for limit \"per tenant\", which allows 1 running per tenant, and 1 are."));
-        assertThat(db.admin().waitOf(third).orElseThrow().text()).endsWith(" 1 job of its kind starts before it.");
-        assertThat(db.admin().waitOf(later).orElseThrow().reason()).isEqualTo(JobWait.Reason.TIME);
+        assertThat(db.queries().waitOf(third).orElseThrow().text()).endsWith(" 1 job of its kind starts before it.");
+        assertThat(db.queries().waitOf(later).orElseThrow().reason()).isEqualTo(JobWait.Reason.TIME);
         assertThat(limits().usage("per tenant", null, 10)).singleElement().satisfies(usage -> {
             assertThat(usage.value()).isEqualTo("a");
             assertThat(usage.used()).isEqualTo(1);
             assertThat(usage.waiting()).isGreaterThanOrEqualTo(2);
         });
 
-        assertThat(db.admin().remove(List.of(second))).hasSize(1);
-        assertThat(db.admin()
+        assertThat(db.changes().remove(List.of(second))).hasSize(1);
+        assertThat(db.changes()
                         .reschedule(
                                 List.of(third),
                                 Rescheduling.builder()
@@ -580,12 +581,12 @@ class LimitsTest {
                 .singleElement()
                 .matches(job -> job.limited());
         assertThat(ids(JobState.LIMITED)).isEmpty();
-        assertThat(db.admin().runNow(List.of(third, later))).hasSize(2);
+        assertThat(db.changes().runNow(List.of(third, later))).hasSize(2);
         assertThat(ids(JobState.LIMITED)).containsExactlyInAnyOrder(third, later);
     }
 
     private List<Long> ids(JobState state) {
-        return db.admin().list(JobQuery.builder().state(state).scanLimit(100).build()).jobs().stream()
+        return db.queries().list(JobQuery.builder().state(state).scanLimit(100).build()).jobs().stream()
                 .map(Job::id)
                 .toList();
     }
@@ -623,8 +624,8 @@ class LimitsTest {
         add(MAIL, 60, new Mail("big", 0));
         add(MAIL, 20, new Mail("small", 0));
 
-        assertThat(db.admin()
-                        .waitOf(db.admin()
+        assertThat(db.queries()
+                        .waitOf(db.queries()
                                 .list(JobQuery.builder().build())
                                 .jobs()
                                 .get(0)
@@ -637,8 +638,8 @@ class LimitsTest {
         List<String> order = List.copyOf(started);
         assertThat(order.subList(0, 40)).filteredOn("small"::equals).hasSizeBetween(8, 12);
         add(MAIL, 1, new Mail("small", 0));
-        assertThat(db.admin()
-                        .waitOf(db.admin()
+        assertThat(db.queries()
+                        .waitOf(db.queries()
                                 .list(JobQuery.builder().build())
                                 .jobs()
                                 .get(0)

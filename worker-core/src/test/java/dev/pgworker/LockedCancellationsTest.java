@@ -62,7 +62,7 @@ class LockedCancellationsTest {
             Awaitility.await()
                     .untilAsserted(() -> assertThat(log.messages())
                             .anyMatch(line -> line.contains("pgworker_cancellations cannot be read")));
-            Instant told = db.admin().now();
+            Instant told = db.queries().now();
             Awaitility.await()
                     .until(() -> db.sql("select last_heartbeat_at > ? from {schema}._private_workers where id = ?")
                             .params(Timestamp.from(told), id)
@@ -73,7 +73,7 @@ class LockedCancellationsTest {
             connection.commit();
             assertThat(log.messages()).hasSize(1);
         }
-        db.admin().cancel(List.of(cancelled));
+        db.changes().cancel(List.of(cancelled));
         events.await(JobCancelled.class);
         assertThat(worker.id()).isEqualTo(id);
     }

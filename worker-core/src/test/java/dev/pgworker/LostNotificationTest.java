@@ -90,13 +90,13 @@ class LostNotificationTest {
         startAndLookOut();
 
         long begin = System.nanoTime();
-        db.admin().pause(PauseTarget.task("work"), null);
+        db.operations().pause(PauseTarget.task("work"), null);
         events.await(PauseBegan.class);
         assertThat(Duration.ofNanos(System.nanoTime() - begin)).isLessThan(SOON);
 
         db.scheduler().addJob(WORK, 1);
         begin = System.nanoTime();
-        db.admin().resume(PauseTarget.task("work"));
+        db.operations().resume(PauseTarget.task("work"));
         events.await(PauseEnded.class);
         events.await(JobCompleted.class);
         assertThat(Duration.ofNanos(System.nanoTime() - begin)).isLessThan(SOON);

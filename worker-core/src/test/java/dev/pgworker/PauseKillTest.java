@@ -32,7 +32,7 @@ class PauseKillTest {
         try (WorkerProcess process = WorkerProcess.start(db.schema(), "pause-1")) {
             db.scheduler().addJob(WorkerProcess.SLEEP, 60_000);
             Awaitility.await().until(() -> ledger() == 1);
-            db.admin().pause(PauseTarget.task("sleep"), "the partner is down");
+            db.operations().pause(PauseTarget.task("sleep"), "the partner is down");
             process.kill();
         }
         db.scheduler().addJob(WorkerProcess.SLEEP, 0);
@@ -48,7 +48,7 @@ class PauseKillTest {
         assertThat(ledger()).isEqualTo(1);
         db.sql("update {schema}._private_jobs set payload = '0', run_at = now()")
                 .update();
-        db.admin().resume(PauseTarget.task("sleep"));
+        db.operations().resume(PauseTarget.task("sleep"));
         events.await(JobCompleted.class, 3);
     }
 

@@ -90,7 +90,7 @@ class PauseTest {
     private Duration pause(PauseTarget target, int workers) {
         int before = events.all(PauseBegan.class).size();
         long begin = System.nanoTime();
-        assertThat(db.admin().pause(target, null)).isTrue();
+        assertThat(db.operations().pause(target, null)).isTrue();
         events.await(PauseBegan.class, before + workers);
         return Duration.ofNanos(System.nanoTime() - begin);
     }
@@ -114,7 +114,7 @@ class PauseTest {
         assertThat(started(WORK)).isEqualTo(100);
         assertThat(db.jobs()).isEqualTo(200);
 
-        assertThat(db.admin().resume(PAUSED)).isTrue();
+        assertThat(db.operations().resume(PAUSED)).isTrue();
         awaitCompleted(WORK, 300);
         assertThat(events.await(PauseEnded.class, 1).get(0).pause().target()).isEqualTo(PAUSED);
     }
@@ -145,7 +145,7 @@ class PauseTest {
                 .as("jobs that were claimed and given back")
                 .isZero();
 
-        db.admin().resume(PAUSED);
+        db.operations().resume(PAUSED);
         awaitCompleted(WORK, 6_000);
     }
 
@@ -189,7 +189,7 @@ class PauseTest {
         db.scheduler().addJob(OTHER, 1);
         awaitCompleted(OTHER, 1);
         assertThat(started(WORK)).isEqualTo(401);
-        db.admin().resume(PAUSED);
+        db.operations().resume(PAUSED);
         awaitCompleted(WORK, 421);
         assertThat(events.all(JobStarted.class)).allMatch(event -> event.job().attempts() == 1);
     }
@@ -224,40 +224,40 @@ class PauseTest {
         assertThat(second.all(JobStarted.class)).isEmpty();
         assertThat(db.jobs()).isEqualTo(21);
 
-        db.admin().resume(PauseTarget.everything());
+        db.operations().resume(PauseTarget.everything());
         second.await(JobCompleted.class, 21);
     }
 
     @Test
     void aPassLeavesOutWhatIsPaused() throws InterruptedException {
-        db.admin().pause(PAUSED, null);
+        db.operations().pause(PAUSED, null);
         add(WORK, 5);
         add(OTHER, 7);
 
         assertThat(worker(true, 4).build().runOnce()).isEqualTo(7);
 
-        db.admin().resume(PAUSED);
+        db.operations().resume(PAUSED);
         assertThat(worker(true, 4).build().runOnce()).isEqualTo(5);
     }
 
     @Test
     void tellsWhoHasPausedWhatAndWhy() {
-        assertThat(db.admin().pauses()).isEmpty();
-        assertThat(db.admin().actingAs("ann").pause(PAUSED, "the partner is down"))
+        assertThat(db.queries().pauses()).isEmpty();
+        assertThat(db.operations().actingAs("ann").pause(PAUSED, "the partner is down"))
                 .isTrue();
-        assertThat(db.admin().actingAs("bob").pause(PAUSED, "another reason"))
+        assertThat(db.operations().actingAs("bob").pause(PAUSED, "another reason"))
                 .as("it is left as it is")
                 .isFalse();
         db.start(worker(true, 1));
         Pause pause = events.await(PauseBegan.class).pause();
 
-        assertThat(db.admin().pauses()).containsExactly(pause);
+        assertThat(db.queries().pauses()).containsExactly(pause);
         assertThat(pause.text())
                 .isEqualTo("task \"work\" paused by ann since " + pause.since() + ": the partner is down");
-        assertThat(db.admin().resume(PauseTarget.queue("work"))).isFalse();
-        assertThat(db.admin().resume(PAUSED)).isTrue();
-        assertThat(db.admin().resume(PAUSED)).isFalse();
-        assertThat(db.admin().pauses()).isEmpty();
+        assertThat(db.operations().resume(PauseTarget.queue("work"))).isFalse();
+        assertThat(db.operations().resume(PAUSED)).isTrue();
+        assertThat(db.operations().resume(PAUSED)).isFalse();
+        assertThat(db.queries().pauses()).isEmpty();
     }
 
     @Test
@@ -286,7 +286,7 @@ class PauseTest {
         awaitCompleted(OTHER, 1);
         assertThat(started(WORK)).isEqualTo(1);
 
-        db.admin().resume(PauseTarget.queue("q"));
+        db.operations().resume(PauseTarget.queue("q"));
         awaitCompleted(WORK, 6);
         assertThat(events.all(JobCompleted.class).stream()
                         .filter(event -> event.job().queueName() != null)
@@ -314,7 +314,7 @@ class PauseTest {
         db.scheduler().addJob(WORK, 1, spec);
 
         pause(PauseTarget.queue("q"), 2);
-        db.admin().resume(PauseTarget.queue("q"));
+        db.operations().resume(PauseTarget.queue("q"));
         events.await(PauseEnded.class, 2);
         for (int n = 0; n < 50; n++) {
             db.scheduler().addJob(OTHER, 1);
@@ -324,6 +324,6 @@ class PauseTest {
 
         mayEnd.countDown();
         awaitCompleted(WORK, 2);
-        assertThat(db.admin().pauses()).isEmpty();
+        assertThat(db.queries().pauses()).isEmpty();
     }
 }

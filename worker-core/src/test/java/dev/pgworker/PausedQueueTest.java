@@ -98,13 +98,13 @@ class PausedQueueTest {
         add(3);
         Long running = Objects.requireNonNull(claimLikeNode("pool-1"));
 
-        assertThat(db.admin().pause(QUEUE, null)).isTrue();
+        assertThat(db.operations().pause(QUEUE, null)).isTrue();
         completeLikeNode(running, "pool-1");
 
         assertThat(db.jobs()).isEqualTo(2);
         assertThat(holder()).isEqualTo("pgworker-paused");
         assertThat(claimLikeNode("pool-1")).isNull();
-        assertThat(db.admin().resume(QUEUE)).isTrue();
+        assertThat(db.operations().resume(QUEUE)).isTrue();
         assertThat(holder()).isEmpty();
         assertThat(claimLikeNode("pool-1")).isNotNull();
     }
@@ -114,10 +114,10 @@ class PausedQueueTest {
         add(3);
         Long running = Objects.requireNonNull(claimLikeNode("pool-1"));
 
-        db.admin().pause(QUEUE, null);
-        db.admin().resume(QUEUE);
+        db.operations().pause(QUEUE, null);
+        db.operations().resume(QUEUE);
 
-        assertThat(db.admin().pauses()).isEmpty();
+        assertThat(db.queries().pauses()).isEmpty();
         assertThat(holder()).isEqualTo("pool-1");
         assertThat(claimLikeNode("pool-2")).isNull();
         completeLikeNode(running, "pool-1");
@@ -132,12 +132,12 @@ class PausedQueueTest {
     void aQueueIsFreedWhoseForeignWorkerHasMissedItsResumption() throws Exception {
         add(3);
         Long running = Objects.requireNonNull(claimLikeNode("pool-1"));
-        db.admin().pause(QUEUE, null);
+        db.operations().pause(QUEUE, null);
         try (Connection other = db.dataSource().getConnection()) {
             other.setAutoCommit(false);
             // Its statement sees the queue as it was before the resumption.
             completeLikeNode(other, running, "pool-1");
-            db.admin().resume(QUEUE);
+            db.operations().resume(QUEUE);
             other.commit();
         }
         assertThat(holder()).isEqualTo("pool-1");
@@ -151,8 +151,8 @@ class PausedQueueTest {
     @Test
     void aForeignWorkerGoesOnWithATaskThatIsPausedAndWithEverything() {
         add(1);
-        db.admin().pause(PauseTarget.task("work"), null);
-        db.admin().pause(PauseTarget.everything(), null);
+        db.operations().pause(PauseTarget.task("work"), null);
+        db.operations().pause(PauseTarget.everything(), null);
 
         assertThat(claimLikeNode("pool-1")).isNotNull();
     }
@@ -178,7 +178,7 @@ class PausedQueueTest {
         if (listen) {
             events.await(ListenerConnected.class);
         }
-        db.admin().pause(QUEUE, null);
+        db.operations().pause(QUEUE, null);
         events.await(PauseBegan.class);
         for (int i = 0; i < 3; i++) {
             db.sql("update {schema}._private_job_queues set locked_at = null, locked_by = null")
@@ -191,14 +191,14 @@ class PausedQueueTest {
     void nothingThatReleasesLocksFreesAPausedQueue() {
         add(2);
         Objects.requireNonNull(claimLikeNode("dead"));
-        db.admin().pause(QUEUE, null);
+        db.operations().pause(QUEUE, null);
         db.sql("select {schema}.worker_heartbeat('dead')").query().listOfRows();
         db.sql("update {schema}._private_workers set last_heartbeat_at = now() - interval '1 day'")
                 .update();
         db.sql("update {schema}._private_jobs set locked_at = now() - interval '1 day' where locked_at is not null")
                 .update();
 
-        assertThat(db.admin().sweep(SweepOptions.DEFAULT).workerIds()).containsExactly("dead");
+        assertThat(db.operations().sweep(SweepOptions.DEFAULT).workerIds()).containsExactly("dead");
         db.sql("select * from {schema}.pgworker_release_old_locks()").query().listOfRows();
         for (String statement : List.of(
                 "select {schema}.force_unlock_workers(array['pgworker-paused', 'dead'])",
@@ -223,54 +223,54 @@ class PausedQueueTest {
                                   and locked_by not in (select id from {schema}._private_workers)
                                 """).query(String.class).list()).isEmpty();
         db.sql("delete from {schema}._private_jobs").update();
-        db.admin().cleanup(EnumSet.allOf(CleanupTask.class));
+        db.operations().cleanup(EnumSet.allOf(CleanupTask.class));
         assertThat(holder()).isEqualTo("pgworker-paused");
     }
 
     @Test
     void aQueueThatDoesNotExistIsPausedAllTheSame() {
-        assertThat(db.admin().pause(QUEUE, null)).isTrue();
-        assertThat(db.admin().pause(PauseTarget.task("missing"), null)).isTrue();
+        assertThat(db.operations().pause(QUEUE, null)).isTrue();
+        assertThat(db.operations().pause(PauseTarget.task("missing"), null)).isTrue();
         add(1);
 
         assertThat(claimLikeNode("pool-1")).isNull();
-        assertThat(db.admin().resume(QUEUE)).isTrue();
+        assertThat(db.operations().resume(QUEUE)).isTrue();
         assertThat(claimLikeNode("pool-1")).isNotNull();
     }
 
     @Test
     void isShownWhereverJobsAre() {
-        db.admin().actingAs("ann").pause(QUEUE, "the partner is down");
-        db.admin().actingAs("bob").pause(PauseTarget.task("work"), null);
+        db.operations().actingAs("ann").pause(QUEUE, "the partner is down");
+        db.operations().actingAs("bob").pause(PauseTarget.task("work"), null);
         long queued = db.scheduler().addJob(WORK, 1, QUEUED).id();
         long unqueued = db.scheduler().addJob(WORK, 1).id();
-        var pauses = db.admin().pauses();
+        var pauses = db.queries().pauses();
 
-        assertThat(db.admin().queues(null, 10))
+        assertThat(db.queries().queues(null, 10))
                 .containsExactly(new NamedQueue("q", 1, false, null, null, pauses.get(0)));
-        assertThat(db.admin().tasks(null, 10).get(0).pause()).isEqualTo(pauses.get(1));
-        assertThat(db.admin().waitOf(queued))
+        assertThat(db.queries().tasks(null, 10).get(0).pause()).isEqualTo(pauses.get(1));
+        assertThat(db.queries().waitOf(queued))
                 .hasValue(new JobWait(
                         JobWait.Reason.PAUSED,
                         null,
                         null,
                         "Queue \"q\" paused by ann since " + pauses.get(0).since() + ": the partner is down."));
-        assertThat(db.admin().waitOf(unqueued).orElseThrow().text())
+        assertThat(db.queries().waitOf(unqueued).orElseThrow().text())
                 .isEqualTo("Task \"work\" paused by bob since " + pauses.get(1).since() + ".");
-        db.admin().pause(PauseTarget.everything(), "moving house");
-        assertThat(db.admin().waitOf(unqueued).orElseThrow().text())
+        db.operations().pause(PauseTarget.everything(), "moving house");
+        assertThat(db.queries().waitOf(unqueued).orElseThrow().text())
                 .startsWith("Everything paused since ")
                 .endsWith(": moving house.");
-        assertThat(db.admin().backlog().ready()).isEqualTo(2);
+        assertThat(db.queries().backlog().ready()).isEqualTo(2);
     }
 
     @Test
     void hostileNamesAreTakenOrRefusedInPlainWords() {
         String hostile = "a'\"\\\n\u2028{}$$%s💥" + "x".repeat(100);
         for (PauseTarget target : List.of(PauseTarget.task(hostile), PauseTarget.queue(hostile))) {
-            assertThat(db.admin().actingAs(hostile).pause(target, hostile)).isTrue();
-            assertThat(db.admin().pauses().get(0).target()).isEqualTo(target);
-            assertThat(db.admin().resume(target)).isTrue();
+            assertThat(db.operations().actingAs(hostile).pause(target, hostile)).isTrue();
+            assertThat(db.queries().pauses().get(0).target()).isEqualTo(target);
+            assertThat(db.operations().resume(target)).isTrue();
         }
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> PauseTarget.task("x".repeat(10_000)))
@@ -283,13 +283,13 @@ class PausedQueueTest {
                     .isThrownBy(() -> PauseTarget.queue(bad))
                     .withMessageStartingWith("queue must not contain");
             assertThatIllegalArgumentException()
-                    .isThrownBy(() -> db.admin().pause(QUEUE, bad))
+                    .isThrownBy(() -> db.operations().pause(QUEUE, bad))
                     .withMessageStartingWith("reason must not contain");
         }
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> db.admin().pause(QUEUE, "x".repeat(1_001)))
+                .isThrownBy(() -> db.operations().pause(QUEUE, "x".repeat(1_001)))
                 .withMessage("reason must have at most 1000 characters, but has 1001");
-        assertThat(db.admin().pauses()).isEmpty();
+        assertThat(db.queries().pauses()).isEmpty();
     }
 
     @Test
@@ -313,7 +313,7 @@ class PausedQueueTest {
                         .query(Boolean.class)
                         .single())
                 .isTrue();
-        assertThat(db.admin().pauses().get(0).by()).isEqualTo("ann");
+        assertThat(db.queries().pauses().get(0).by()).isEqualTo("ann");
         assertThat(db.sql("select {schema}.pgworker_resume('all')")
                         .query(Boolean.class)
                         .single())
@@ -355,7 +355,7 @@ class PausedQueueTest {
             connection.setReadOnly(false);
             connection.setAutoCommit(true);
         }
-        assertThat(db.admin().pauses()).isEmpty();
+        assertThat(db.queries().pauses()).isEmpty();
         add(1);
         assertThat(claimLikeNode("pool-1")).isNotNull();
     }

@@ -27,13 +27,14 @@ import tools.jackson.databind.json.JsonMapper;
 
 import dev.pgworker.crontab.Crontab;
 import dev.pgworker.job.CleanupTask;
-import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobChange;
+import dev.pgworker.job.JobQueries;
 import dev.pgworker.job.JobQuery;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.job.PauseTarget;
 import dev.pgworker.job.Task;
+import dev.pgworker.job.WorkerOperations;
 import dev.pgworker.limit.Limit;
 import dev.pgworker.recovery.RecoverySettings;
 import dev.pgworker.schema.SchemaException;
@@ -171,14 +172,16 @@ class PoolerTest {
 
     /** What the dashboard and the command line call. */
     private static void manage(DataSource pool) {
-        JobAdmin admin = WorkerClient.jobAdmin(pool, SCHEMA);
-        admin.pause(PauseTarget.task("work"), "a test");
-        admin.resume(PauseTarget.task("work"));
-        admin.cleanup(EnumSet.allOf(CleanupTask.class));
-        admin.change(admin.select(JobQuery.ALL, 10), new JobChange.RunNow(), (done, changed, total) -> true);
-        admin.list(JobQuery.ALL);
-        admin.backlog();
-        admin.statistics();
+        JobQueries queries = WorkerClient.jobQueries(pool, SCHEMA);
+        WorkerOperations operations = WorkerClient.workerOperations(pool, SCHEMA);
+        operations.pause(PauseTarget.task("work"), "a test");
+        operations.resume(PauseTarget.task("work"));
+        operations.cleanup(EnumSet.allOf(CleanupTask.class));
+        WorkerClient.jobChanges(pool, SCHEMA)
+                .change(queries.select(JobQuery.ALL, 10), new JobChange.RunNow(), (done, changed, total) -> true);
+        queries.list(JobQuery.ALL);
+        queries.backlog();
+        queries.statistics();
     }
 
     private int jobs() {

@@ -166,9 +166,9 @@ class ResultsTest {
         JobHandle<Report> deleted = add(4);
         claim(ended);
 
-        db.admin().complete(List.of(completed.jobId()));
+        db.changes().complete(List.of(completed.jobId()));
         sql("delete from {schema}._private_jobs where id = " + ended.jobId());
-        db.admin().remove(List.of(removed.jobId()));
+        db.changes().remove(List.of(removed.jobId()));
         sql("delete from {schema}._private_jobs where id = " + deleted.jobId());
 
         assertThat(completed.await(NET)).isNull();
@@ -190,7 +190,7 @@ class ResultsTest {
         JobHandle<Report> handle = add(1);
         running.await();
 
-        db.admin().cancel(List.of(handle.jobId()));
+        db.changes().cancel(List.of(handle.jobId()));
 
         assertThat(failure(handle).reason()).isEqualTo(Reason.CANCELLED);
     }
@@ -201,7 +201,7 @@ class ResultsTest {
         JobHandle<Report> handle = db.scheduler().addJobForResult(WORK, 1, keyed, Report.class);
         claim(handle);
 
-        db.admin().remove("k");
+        db.changes().remove("k");
         sql("update {schema}._private_jobs set locked_at = null, locked_by = null, last_error = 'boom'");
 
         assertThat(failure(handle).reason()).isEqualTo(Reason.REMOVED);
@@ -250,7 +250,7 @@ class ResultsTest {
         assertThat(e).hasMessageContaining("Job " + handle.jobId()).hasMessageContaining("no such customer");
         assertThatThrownBy(() -> handle.future().get(2, TimeUnit.MINUTES)).hasCauseInstanceOf(JobResultException.class);
 
-        db.admin().runNow(List.of(handle.jobId()));
+        db.changes().runNow(List.of(handle.jobId()));
         assertThat(handle.await(NET)).isEqualTo(new Report(1, ""));
     }
 
@@ -497,9 +497,9 @@ class ResultsTest {
             handles.add(jobs.addJobForResult(WORK, i, String.class));
         }
         running.await();
-        db.admin().cancel(List.of(handles.get(4).jobId()));
+        db.changes().cancel(List.of(handles.get(4).jobId()));
         JobHandle<String> removed = jobs.addJobForResult("nobody's", null, String.class);
-        db.admin().remove(List.of(removed.jobId()));
+        db.changes().remove(List.of(removed.jobId()));
         handles.add(removed);
         for (JobHandle<String> handle : handles) {
             try {

@@ -154,8 +154,8 @@ class RetryKindTest {
         assertThat(failed.permanently()).isTrue();
         // An attempt may have succeeded before its listeners hear of the one before.
         assertThat(events.await(JobFailed.class, 4)).hasSize(4);
-        assertThat(db.admin().find(hopeless).orElseThrow().attempts()).isEqualTo(1);
-        assertThat(db.admin().find(hopeless).orElseThrow().maxAttempts()).isEqualTo(1);
+        assertThat(db.queries().find(hopeless).orElseThrow().attempts()).isEqualTo(1);
+        assertThat(db.queries().find(hopeless).orElseThrow().maxAttempts()).isEqualTo(1);
         assertThat(events.all(JobSnoozed.class)).isEmpty();
     }
 
@@ -225,7 +225,7 @@ class RetryKindTest {
 
         assertThat(events.await(JobFailed.class).permanently()).isFalse();
         assertThat(Duration.between(
-                        db.admin().now(), db.admin().find(id).orElseThrow().runAt()))
+                        db.queries().now(), db.queries().find(id).orElseThrow().runAt()))
                 .isBetween(Duration.ofMinutes(119), Duration.ofHours(2));
         end.countDown();
     }

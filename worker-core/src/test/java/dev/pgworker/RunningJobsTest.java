@@ -71,13 +71,13 @@ class RunningJobsTest {
 
     private List<RunningJob> awaitRunning(Predicate<List<RunningJob>> expected) throws InterruptedException {
         long end = System.nanoTime() + LIMIT.toNanos();
-        List<RunningJob> running = db.admin().running(1000);
+        List<RunningJob> running = db.queries().running(1000);
         while (!expected.test(running)) {
             assertThat(System.nanoTime())
                     .as("Waited in vain, at last with " + running)
                     .isLessThan(end);
             TimeUnit.MILLISECONDS.sleep(20);
-            running = db.admin().running(1000);
+            running = db.queries().running(1000);
         }
         return running;
     }
@@ -121,7 +121,7 @@ class RunningJobsTest {
 
         release.countDown();
         events.await(JobCompleted.class);
-        assertThat(db.admin().running(1)).isEmpty();
+        assertThat(db.queries().running(1)).isEmpty();
         context.get().progress(9, 9, "the attempt has ended");
         awaitNoRows();
     }
@@ -135,7 +135,7 @@ class RunningJobsTest {
                         + " select locked_by, id, locked_at, locked_at, 5 from {schema}._private_jobs")
                 .update();
 
-        assertThat(db.admin().running(10)).singleElement().satisfies(running -> {
+        assertThat(db.queries().running(10)).singleElement().satisfies(running -> {
             assertThat(running.job().id()).isEqualTo(id);
             assertThat(running.progress()).isNull();
         });
@@ -161,10 +161,10 @@ class RunningJobsTest {
 
         assertThat(seen).extracting(running -> running.job().id()).containsExactly(first, second);
         assertThat(seen).extracting(RunningJob::progress).containsOnlyNulls();
-        assertThat(db.admin().running(1))
+        assertThat(db.queries().running(1))
                 .extracting(running -> running.job().id())
                 .containsExactly(first);
-        assertThatThrownBy(() -> db.admin().running(0))
+        assertThatThrownBy(() -> db.queries().running(0))
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessage("limit must be between 1 and 1000, but is 0");
     }
@@ -299,7 +299,7 @@ class RunningJobsTest {
             // The lock is held until after that.
             worker.stop();
 
-            assertThat(db.admin().activeWorkers()).isEmpty();
+            assertThat(db.queries().activeWorkers()).isEmpty();
             blocking.rollback();
         }
         // What was blocked goes on for a moment, beside the worker that has stopped.
@@ -364,7 +364,7 @@ class RunningJobsTest {
             assertThat(log.messages().get(0))
                     .contains("jobs run all the same")
                     .contains("grant select, insert, update and delete on pgworker_");
-            assertThat(db.admin().activeWorkers()).isEmpty();
+            assertThat(db.queries().activeWorkers()).isEmpty();
         } finally {
             db.sql("drop owned by " + role).update();
             db.sql("drop role " + role).update();
@@ -408,21 +408,21 @@ class RunningJobsTest {
                         union all select 'other', id, locked_at, now() from {schema}._private_jobs
                         union all select 'dead', 0, now(), now()
                         """).update();
-        assertThat(db.admin().running(1000)).isEmpty();
+        assertThat(db.queries().running(1000)).isEmpty();
         db.sql(
                         "update {schema}.pgworker_running r set locked_at = j.locked_at from {schema}._private_jobs j where j.id = r.job_id")
                 .update();
-        assertThat(db.admin().running(1000))
+        assertThat(db.queries().running(1000))
                 .extracting(running -> running.job().id())
                 .containsExactly(id);
-        db.admin().cleanup(Set.of(CleanupTask.values()));
+        db.operations().cleanup(Set.of(CleanupTask.values()));
 
         assertThat(db.sql("select worker_id from {schema}.pgworker_running")
                         .query(String.class)
                         .list())
                 .containsExactly("dead");
-        db.admin().forceUnlockWorkers(List.of("dead"));
-        assertThat(db.admin().running(1000)).isEmpty();
+        db.operations().forceUnlockWorkers(List.of("dead"));
+        assertThat(db.queries().running(1000)).isEmpty();
         db.start(db.worker().task(WORK, waiting(running -> running.progress(1, 2, null))));
         awaitRunning(running -> running.size() == 1);
         assertThat(rows()).isOne();
@@ -462,7 +462,7 @@ class RunningJobsTest {
                 connection.setAutoCommit(false);
                 SingleConnectionDataSource single = new SingleConnectionDataSource(connection, true);
                 List<Long> before = read(statement);
-                assertThat(WorkerClient.jobAdmin(single, db.schema()).running(100))
+                assertThat(WorkerClient.jobQueries(single, db.schema()).running(100))
                         .hasSize(100);
                 List<Long> after = read(statement);
 

@@ -65,7 +65,9 @@ class StartedTest {
 
         assertThat(worker.status().starting()).isEmpty();
         assertThat(worker.status().listening()).isTrue();
-        assertThat(db.admin().registeredWorkers()).extracting(ActiveWorker::id).containsExactly(worker.id());
+        assertThat(db.queries().registeredWorkers())
+                .extracting(ActiveWorker::id)
+                .containsExactly(worker.id());
         assertThat(worker.cronAdmin().list()).hasSize(2).allMatch(CronItemStatus::isRegistered);
         assertThat(worker.jobSchedules().find("hourly")).isPresent();
         assertThat(worker.jobLimits().find("one")).isPresent();

@@ -82,7 +82,7 @@ class StatisticsTest {
     }
 
     private JobStatistics statistics() {
-        return db.admin().statistics();
+        return db.queries().statistics();
     }
 
     private long count(String table) {
@@ -315,7 +315,7 @@ class StatisticsTest {
         HikariConfig config = TestSchema.poolConfig(TestPostgres.jdbcUrl(), 2);
         config.setConnectionInitSql("set role " + role + "; set default_transaction_read_only = on");
         try (HikariDataSource viewer = new HikariDataSource(config)) {
-            JobStatistics read = WorkerClient.jobAdmin(viewer, db.schema()).statistics();
+            JobStatistics read = WorkerClient.jobQueries(viewer, db.schema()).statistics();
 
             assertThat(read.series(DAY, 10)).isEqualTo(statistics().series(DAY, 10));
             assertThat(read.tasks(DAY)).isEqualTo(statistics().tasks(DAY)).hasSize(1);

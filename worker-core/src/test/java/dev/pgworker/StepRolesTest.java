@@ -101,17 +101,17 @@ class StepRolesTest {
         JobSnoozed snoozed = events.await(JobSnoozed.class);
         assertThat(snoozed.job().id()).isEqualTo(job.id());
 
-        assertThat(WorkerClient.jobAdmin(viewer, db.schema()).steps(job.id(), false))
+        assertThat(WorkerClient.jobQueries(viewer, db.schema()).steps(job.id(), false))
                 .extracting(JobStep::name)
                 .containsExactly("secret", "nothing", "go");
-        assertThat(WorkerClient.jobAdmin(viewer, db.schema())
+        assertThat(WorkerClient.jobQueries(viewer, db.schema())
                         .waitOf(job.id())
                         .orElseThrow()
                         .reason())
                 .isEqualTo(JobWait.Reason.SIGNAL);
-        assertThatThrownBy(() -> WorkerClient.jobAdmin(viewer, db.schema()).steps(job.id(), true))
+        assertThatThrownBy(() -> WorkerClient.jobQueries(viewer, db.schema()).steps(job.id(), true))
                 .hasMessageContaining("permission denied");
-        assertThat(WorkerClient.jobAdmin(operator, db.schema()).steps(job.id(), true))
+        assertThat(WorkerClient.jobQueries(operator, db.schema()).steps(job.id(), true))
                 .extracting(JobStep::result)
                 .contains("\"secret\"");
         refuses(viewer, in("select {schema}.pgworker_signal('go')"));
@@ -130,7 +130,7 @@ class StepRolesTest {
                                 .jobKeyMode(JobKeyMode.UNSAFE_DEDUPE)
                                 .build());
         assertThat(same.revision()).isEqualTo(1);
-        assertThat(WorkerClient.jobAdmin(operator, db.schema()).steps(job.id(), false))
+        assertThat(WorkerClient.jobQueries(operator, db.schema()).steps(job.id(), false))
                 .hasSize(3);
 
         WorkerClient.jobSignals(adder, db.schema(), db.codec(), StepSettings.DEFAULT)

@@ -29,7 +29,6 @@ import dev.pgworker.job.ActiveWorker;
 import dev.pgworker.job.CleanupTask;
 import dev.pgworker.job.DeadWorker;
 import dev.pgworker.job.Job;
-import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobKeyMode;
 import dev.pgworker.job.JobQuery;
 import dev.pgworker.job.JobSpec;
@@ -37,6 +36,7 @@ import dev.pgworker.job.Rescheduling;
 import dev.pgworker.job.SweepOptions;
 import dev.pgworker.job.SweepResult;
 import dev.pgworker.job.Task;
+import dev.pgworker.job.WorkerOperations;
 import dev.pgworker.recovery.RecoverySettings;
 import dev.pgworker.task.JobRecoveryHandler;
 import dev.pgworker.task.RecoveryDecision;
@@ -85,7 +85,7 @@ class SweepTest {
         Job job = claimedBy("dead");
         register("dead", "6 minutes");
 
-        assertThat(db.admin().sweep(SweepOptions.DEFAULT)).isEqualTo(new SweepResult(true, List.of("dead"), 1));
+        assertThat(db.operations().sweep(SweepOptions.DEFAULT)).isEqualTo(new SweepResult(true, List.of("dead"), 1));
 
         assertThat(row(job)).containsEntry("attempts", 0).containsEntry("last_error", RECOVERED);
         assertThat(delay(job)).isBetween(29.9, 30.1);
@@ -101,7 +101,7 @@ class SweepTest {
         claimAs("dead");
         register("dead", "6 minutes");
 
-        db.admin().sweep(SweepOptions.DEFAULT);
+        db.operations().sweep(SweepOptions.DEFAULT);
 
         assertThat(db.sql("select id from {schema}.jobs order by priority, run_at, id")
                         .query(Long.class)
@@ -115,7 +115,7 @@ class SweepTest {
         claimedBy("w");
         register("w", age);
 
-        assertThat(db.admin().sweep(SweepOptions.DEFAULT).workerIds()).hasSize(dead ? 1 : 0);
+        assertThat(db.operations().sweep(SweepOptions.DEFAULT).workerIds()).hasSize(dead ? 1 : 0);
         assertThat(workers()).hasSize(dead ? 0 : 1);
     }
 
@@ -132,7 +132,7 @@ class SweepTest {
         claimAs(worker);
         age(age);
 
-        assertThat(db.admin().sweep(SweepOptions.DEFAULT).workerIds())
+        assertThat(db.operations().sweep(SweepOptions.DEFAULT).workerIds())
                 .as("unless asked for")
                 .isEmpty();
 
@@ -180,8 +180,9 @@ class SweepTest {
         for (int i = 1; i <= 3; i++) {
             crash("dead" + i);
             assertThat(row(job)).containsEntry("attempts", 0).containsEntry("last_error", RECOVERED);
-            assertThat(db.admin().list(JobQuery.ALL).jobs().get(0).recoveries()).isEqualTo(i);
-            assertThat(db.admin().find(job.id()).orElseThrow().recoveries()).isEqualTo(i);
+            assertThat(db.queries().list(JobQuery.ALL).jobs().get(0).recoveries())
+                    .isEqualTo(i);
+            assertThat(db.queries().find(job.id()).orElseThrow().recoveries()).isEqualTo(i);
         }
 
         crash("dead4");
@@ -199,7 +200,7 @@ class SweepTest {
                         "last_error",
                         "WorkerCrashed: worker dead5 died during attempt 2 of 2; the job has lost its worker 5 times");
 
-        assertThat(db.admin()
+        assertThat(db.changes()
                         .reschedule(
                                 List.of(job.id()),
                                 Rescheduling.builder().attempts(0).build())
@@ -235,7 +236,7 @@ class SweepTest {
             crash("dead" + i);
             db.scheduler().addJob(WORK, 2, dedupe);
             db.scheduler().addJob(WORK, 2, dedupe);
-            assertThat(db.admin().find(job.id()).orElseThrow().recoveries()).isEqualTo(i);
+            assertThat(db.queries().find(job.id()).orElseThrow().recoveries()).isEqualTo(i);
         }
         crash("dead4");
         assertThat((String) row(job).get("last_error")).endsWith("the job has lost its worker 4 times");
@@ -245,15 +246,15 @@ class SweepTest {
     void whatIsNotedAboutAJobThatIsGoneGoesWithTheNextRecoveryOrCleanUp() {
         Job gone = db.scheduler().addJob(WORK, 1);
         crash("dead1");
-        db.admin().complete(List.of(gone.id()));
+        db.changes().complete(List.of(gone.id()));
         assertThat(noted()).containsExactly(gone.id());
 
         Job left = db.scheduler().addJob(WORK, 1);
         crash("dead2");
         assertThat(noted()).containsExactly(left.id());
 
-        db.admin().permanentlyFail(List.of(left.id()), "enough");
-        db.admin().cleanup(EnumSet.of(CleanupTask.DELETE_PERMAFAILED_JOBS));
+        db.changes().permanentlyFail(List.of(left.id()), "enough");
+        db.operations().cleanup(EnumSet.of(CleanupTask.DELETE_PERMAFAILED_JOBS));
         assertThat(noted()).isEmpty();
     }
 
@@ -268,11 +269,11 @@ class SweepTest {
         JobSpec spec = JobSpec.builder().jobKey("k").build();
         Job job = db.scheduler().addJob(WORK, 1, spec);
         crash("dead");
-        assertThat(db.admin().find(job.id()).orElseThrow().recoveries()).isEqualTo(1);
+        assertThat(db.queries().find(job.id()).orElseThrow().recoveries()).isEqualTo(1);
 
         db.scheduler().addJob(WORK, 2, spec);
 
-        assertThat(db.admin().find(job.id()).orElseThrow().recoveries()).isZero();
+        assertThat(db.queries().find(job.id()).orElseThrow().recoveries()).isZero();
     }
 
     @Test
@@ -298,7 +299,7 @@ class SweepTest {
                 .containsEntry("locked_by", null)
                 .containsEntry(
                         "last_error", "Superseded by a newer job with the same key while running; its worker died");
-        assertThat(db.admin().find(old.id()).orElseThrow().recoveries()).isZero();
+        assertThat(db.queries().find(old.id()).orElseThrow().recoveries()).isZero();
     }
 
     @Test
@@ -363,7 +364,7 @@ class SweepTest {
         Job job = claimedBy("dead");
         register("dead", "6 minutes");
 
-        SweepResult result = db.admin().sweep(new SweepOptions(null, null, true));
+        SweepResult result = db.operations().sweep(new SweepOptions(null, null, true));
 
         assertThat(result).isEqualTo(new SweepResult(true, List.of("dead"), 0));
         assertThat(row(job)).containsEntry("locked_by", "dead");
@@ -375,8 +376,8 @@ class SweepTest {
         Job job = claimedBy("dead");
         register("dead", "1 minute");
 
-        assertThat(db.admin().sweep(SweepOptions.DEFAULT).workerIds()).isEmpty();
-        db.admin().sweep(new SweepOptions(Duration.ofSeconds(50), Duration.ofSeconds(7), false));
+        assertThat(db.operations().sweep(SweepOptions.DEFAULT).workerIds()).isEmpty();
+        db.operations().sweep(new SweepOptions(Duration.ofSeconds(50), Duration.ofSeconds(7), false));
 
         assertThat(delay(job)).isBetween(6.9, 7.1);
     }
@@ -396,11 +397,11 @@ class SweepTest {
                                 .next())
                         .as("The lock of Rust workers: \"GWRS\" and \"SWEP\"")
                         .isTrue();
-                assertThat(db.admin().sweep(SweepOptions.DEFAULT)).isEqualTo(new SweepResult(false, List.of(), 0));
+                assertThat(db.operations().sweep(SweepOptions.DEFAULT)).isEqualTo(new SweepResult(false, List.of(), 0));
             }
             connection.rollback();
         }
-        assertThat(db.admin().sweep(SweepOptions.DEFAULT).swept()).isTrue();
+        assertThat(db.operations().sweep(SweepOptions.DEFAULT).swept()).isTrue();
     }
 
     @Test
@@ -411,13 +412,13 @@ class SweepTest {
             connection.setAutoCommit(false);
             try (var statement = connection.createStatement()) {
                 statement.execute(db.schema().in("select * from {schema}._private_jobs for update"));
-                assertThat(db.admin().sweep(SweepOptions.DEFAULT).recoveredJobs())
+                assertThat(db.operations().sweep(SweepOptions.DEFAULT).recoveredJobs())
                         .isZero();
             }
             connection.rollback();
         }
         age("6 minutes");
-        assertThat(db.admin().sweep(SweepOptions.DEFAULT).recoveredJobs()).isEqualTo(1);
+        assertThat(db.operations().sweep(SweepOptions.DEFAULT).recoveredJobs()).isEqualTo(1);
         assertThat(row(job)).containsEntry("locked_by", null);
     }
 
@@ -425,8 +426,8 @@ class SweepTest {
     void aWorkerThatIsStaleSaysSoInTheList() {
         register("old", "2 minutes");
 
-        assertThat(db.admin().activeWorkers()).extracting(ActiveWorker::stale).containsExactly(false);
-        assertThat(db.admin().activeWorkers(Duration.ofMinutes(1)))
+        assertThat(db.queries().activeWorkers()).extracting(ActiveWorker::stale).containsExactly(false);
+        assertThat(db.queries().activeWorkers(Duration.ofMinutes(1)))
                 .extracting(ActiveWorker::stale)
                 .containsExactly(true);
     }
@@ -467,12 +468,13 @@ class SweepTest {
         assertThat(db.sql(sql).query(Integer.class).single()).isEqualTo(1);
     }
 
-    private JobAdmin withOrphans() {
-        return WorkerClient.jobAdmin(
+    private WorkerOperations withOrphans() {
+        return WorkerClient.workerOperations(
                 db.dataSource(),
                 db.schema(),
                 RecoverySettings.builder().orphans(true).build(),
-                List.of());
+                List::of,
+                List::of);
     }
 
     private static RecoverySettings.Builder recovery() {
@@ -516,7 +518,7 @@ class SweepTest {
         due();
         claimAs(worker);
         register(worker, "6 minutes");
-        assertThat(db.admin().sweep(SweepOptions.DEFAULT).recoveredJobs()).isEqualTo(1);
+        assertThat(db.operations().sweep(SweepOptions.DEFAULT).recoveredJobs()).isEqualTo(1);
     }
 
     private void register(String worker, String age) {

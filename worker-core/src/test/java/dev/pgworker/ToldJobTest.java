@@ -155,7 +155,7 @@ class ToldJobTest {
     @Test
     void thatMayNotRunDoNotBecauseTheirIdsAreTold() {
         start();
-        db.admin().pause(PauseTarget.task("t"), null);
+        db.operations().pause(PauseTarget.task("t"), null);
         await().until(() -> {
             int count = told.get();
             tell("{\"count\":1,\"id\":0}");
@@ -171,7 +171,7 @@ class ToldJobTest {
                         .single())
                 .isZero();
 
-        db.admin().resume(PauseTarget.task("t"));
+        db.operations().resume(PauseTarget.task("t"));
 
         await().until(() -> ran.contains(-1) && ran.contains(-2));
     }

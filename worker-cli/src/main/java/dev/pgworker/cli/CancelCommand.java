@@ -18,7 +18,7 @@ import picocli.CommandLine.Parameters;
 
 import dev.pgworker.job.Cancellation;
 import dev.pgworker.job.Cancellation.State;
-import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobChanges;
 import dev.pgworker.job.JobCounts;
 import dev.pgworker.job.JobQuery;
 
@@ -79,52 +79,52 @@ final class CancelCommand extends SessionCommand {
         if (wait != null && wait.compareTo(Duration.ofDays(1)) > 0) {
             throw CommandFailure.usage("--wait must be at most 1d, but is " + Text.duration(wait));
         }
-        JobAdmin admin = session.jobs();
+        JobChanges changes = session.changes();
         if (filtered) {
-            return cancelMatching(admin, filters.query(null));
+            return cancelMatching(changes, filters.query(null));
         }
-        return keys.isEmpty() ? cancelIds(admin, JobSelection.ids(ids, session.terminal())) : cancelKeys(admin);
+        return keys.isEmpty() ? cancelIds(changes, JobSelection.ids(ids, session.terminal())) : cancelKeys(changes);
     }
 
-    private int cancelKeys(JobAdmin admin) {
+    private int cancelKeys(JobChanges changes) {
         confirmation.require(session.terminal(), "Cancel " + Text.count(keys.size(), "job") + " by key");
         List<Cancellation> answers = new ArrayList<>();
         List<String> unknown = new ArrayList<>();
         for (String key : keys) {
-            Optional<Cancellation> answer = admin.cancel(key);
+            Optional<Cancellation> answer = changes.cancel(key);
             answer.ifPresentOrElse(answers::add, () -> unknown.add(key));
         }
-        boolean over = tell(awaited(admin, answers), unknown);
+        boolean over = tell(awaited(changes, answers), unknown);
         unknown.forEach(key -> session.say("No job with key " + Text.line(key)));
         return unknown.isEmpty() ? (over ? ExitStatus.OK : ExitStatus.FAILED) : ExitStatus.NOT_FOUND;
     }
 
-    private int cancelIds(JobAdmin admin, List<Long> given) {
+    private int cancelIds(JobChanges changes, List<Long> given) {
         confirmation.require(session.terminal(), "Cancel " + Text.count(given.size(), "job"));
         List<Cancellation> answers = new ArrayList<>();
         for (int from = 0; from < given.size(); from += PORTION) {
-            answers.addAll(admin.cancel(given.subList(from, Math.min(given.size(), from + PORTION))));
+            answers.addAll(changes.cancel(given.subList(from, Math.min(given.size(), from + PORTION))));
         }
-        boolean over = tell(awaited(admin, answers), List.of());
+        boolean over = tell(awaited(changes, answers), List.of());
         boolean gone = answers.stream().anyMatch(answer -> answer.state() == State.GONE);
         return gone ? ExitStatus.NOT_FOUND : (over ? ExitStatus.OK : ExitStatus.FAILED);
     }
 
-    private int cancelMatching(JobAdmin admin, JobQuery query) {
-        JobCounts counts = admin.count(query);
+    private int cancelMatching(JobChanges changes, JobQuery query) {
+        JobCounts counts = session.queries().count(query);
         if (counts.total() > 0) {
             confirmation.require(
                     session.terminal(),
                     "Cancel " + Text.count(counts.total(), "job") + JobFilters.describe(query)
                             + (counts.running() == 0 ? "" : ", of which " + counts.running() + " are running"));
         }
-        dev.pgworker.job.JobSelection selected = admin.select(query, MOST);
+        dev.pgworker.job.JobSelection selected = session.queries().select(query, MOST);
         List<Cancellation> answers = new ArrayList<>();
         for (int from = 0; from < selected.ids().size(); from += PORTION) {
-            answers.addAll(admin.cancel(
+            answers.addAll(changes.cancel(
                     selected.ids().subList(from, Math.min(selected.ids().size(), from + PORTION))));
         }
-        boolean over = tell(awaited(admin, answers), List.of());
+        boolean over = tell(awaited(changes, answers), List.of());
         if (!selected.complete()) {
             session.say("More jobs match: run it again.");
         }
@@ -132,7 +132,7 @@ final class CancelCommand extends SessionCommand {
     }
 
     /** Waits for those that run, if the user wants it. */
-    private List<Cancellation> awaited(JobAdmin admin, List<Cancellation> answers) {
+    private List<Cancellation> awaited(JobChanges changes, List<Cancellation> answers) {
         List<Long> running = answers.stream()
                 .filter(answer -> answer.state().isOpen())
                 .map(Cancellation::jobId)
@@ -140,7 +140,7 @@ final class CancelCommand extends SessionCommand {
         if (wait == null || running.isEmpty()) {
             return answers;
         }
-        Map<Long, Cancellation> ends = admin.awaitCancellations(running, wait).stream()
+        Map<Long, Cancellation> ends = changes.awaitCancellations(running, wait).stream()
                 .collect(Collectors.toMap(Cancellation::jobId, end -> end));
         return answers.stream()
                 .map(answer -> ends.getOrDefault(answer.jobId(), answer))

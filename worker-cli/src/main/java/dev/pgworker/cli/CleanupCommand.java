@@ -46,7 +46,7 @@ final class CleanupCommand extends SessionCommand {
                 session.terminal(),
                 "Clean up schema " + session.schema().name() + " ("
                         + asked.stream().map(CleanupCommand::name).collect(Collectors.joining(", ")) + ")");
-        CleanupResult result = session.jobs().cleanup(asked);
+        CleanupResult result = session.operations().cleanup(asked);
         if (session.isJson()) {
             session.writeJson(Json.object(
                     "deleted",

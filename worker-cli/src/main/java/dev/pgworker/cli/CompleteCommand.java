@@ -3,8 +3,8 @@ package dev.pgworker.cli;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 
-import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobChange.Complete;
+import dev.pgworker.job.JobChanges;
 
 /** Deletes jobs as if they had succeeded. */
 @Command(name = "complete", description = "Delete jobs as if they had succeeded. Running jobs are passed over.")
@@ -22,8 +22,8 @@ final class CompleteCommand extends SessionCommand {
 
     @Override
     public Integer call() {
-        JobAdmin admin = session.jobs();
-        return new JobChange(session, admin, "Complete", "Completed", new Complete(), admin::complete)
+        JobChanges changes = session.changes();
+        return new JobChange(session, "Complete", "Completed", new Complete(), changes::complete)
                 .run(selection, null, confirmation, true);
     }
 }

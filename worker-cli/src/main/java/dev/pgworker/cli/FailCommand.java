@@ -4,8 +4,8 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
-import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobChange.Fail;
+import dev.pgworker.job.JobChanges;
 
 /** Gives jobs up. */
 @Command(
@@ -31,9 +31,8 @@ final class FailCommand extends SessionCommand {
 
     @Override
     public Integer call() {
-        JobAdmin admin = session.jobs();
-        return new JobChange(
-                        session, admin, "Fail", "Failed", new Fail(reason), ids -> admin.permanentlyFail(ids, reason))
+        JobChanges changes = session.changes();
+        return new JobChange(session, "Fail", "Failed", new Fail(reason), ids -> changes.permanentlyFail(ids, reason))
                 .run(selection, null, confirmation, true);
     }
 }

@@ -11,8 +11,8 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Parameters;
 
 import dev.pgworker.job.Job;
-import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobPage;
+import dev.pgworker.job.JobQueries;
 import dev.pgworker.job.JobQuery;
 import dev.pgworker.job.JobState;
 import dev.pgworker.job.NamedQueue;
@@ -48,16 +48,16 @@ final class ForceUnlockCommand extends SessionCommand {
     public Integer call() {
         Set<String> ids = new LinkedHashSet<>(workers);
         confirmation.require(session.terminal(), "Unlock all jobs of " + Text.count(ids.size(), "worker"));
-        JobAdmin admin = session.jobs();
-        List<String> ofJobs = holdersOfJobs(admin, ids);
-        List<String> ofQueues = holdersOfQueues(admin, ids);
+        JobQueries queries = session.queries();
+        List<String> ofJobs = holdersOfJobs(queries, ids);
+        List<String> ofQueues = holdersOfQueues(queries, ids);
         Set<String> unknown = new LinkedHashSet<>(ids);
         unknown.removeAll(new HashSet<>(ofJobs));
         unknown.removeAll(new HashSet<>(ofQueues));
         if (!unknown.isEmpty()) {
-            admin.activeWorkers().forEach(worker -> unknown.remove(worker.id()));
+            queries.activeWorkers().forEach(worker -> unknown.remove(worker.id()));
         }
-        admin.forceUnlockWorkers(ids);
+        session.operations().forceUnlockWorkers(ids);
         List<String> known = ids.stream().filter(id -> !unknown.contains(id)).toList();
         if (session.isJson()) {
             session.writeJson(Json.object(
@@ -72,12 +72,12 @@ final class ForceUnlockCommand extends SessionCommand {
     }
 
     /** Returns which of the workers holds a job, once for each job. */
-    private static List<String> holdersOfJobs(JobAdmin admin, Set<String> ids) {
+    private static List<String> holdersOfJobs(JobQueries queries, Set<String> ids) {
         List<String> holders = new ArrayList<>();
         JobQuery query =
                 JobQuery.builder().state(JobState.RUNNING).pageSize(PAGE).build();
         while (true) {
-            JobPage page = admin.list(query);
+            JobPage page = queries.list(query);
             page.jobs().stream().map(Job::lockedBy).filter(ids::contains).forEach(holders::add);
             if (page.next() == null) {
                 return holders;
@@ -87,11 +87,11 @@ final class ForceUnlockCommand extends SessionCommand {
     }
 
     /** Returns which of the workers holds a queue, once for each queue. */
-    private static List<String> holdersOfQueues(JobAdmin admin, Set<String> ids) {
+    private static List<String> holdersOfQueues(JobQueries queries, Set<String> ids) {
         List<String> holders = new ArrayList<>();
         String after = null;
         while (true) {
-            List<NamedQueue> queues = admin.queues(after, QUEUES);
+            List<NamedQueue> queues = queries.queues(after, QUEUES);
             queues.stream().map(NamedQueue::lockedBy).filter(ids::contains).forEach(holders::add);
             if (queues.size() < QUEUES) {
                 return holders;

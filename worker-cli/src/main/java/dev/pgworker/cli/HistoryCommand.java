@@ -81,7 +81,7 @@ final class HistoryCommand extends SessionCommand {
 
     @Override
     public Integer call() {
-        JobHistory history = session.jobs().history();
+        JobHistory history = session.queries().history();
         HistoryPage page = id == null ? history.list(query()) : new HistoryPage(history.of(id), null, false);
         if (session.isJson()) {
             session.writeJson(Json.object(

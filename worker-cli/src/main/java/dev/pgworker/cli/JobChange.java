@@ -11,7 +11,6 @@ import org.jspecify.annotations.Nullable;
 
 import dev.pgworker.job.BulkResult;
 import dev.pgworker.job.Job;
-import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobCounts;
 import dev.pgworker.job.JobQuery;
 import dev.pgworker.job.JobState;
@@ -28,7 +27,6 @@ final class JobChange {
     private static final int EXPLAINED = 10;
 
     private final Session session;
-    private final JobAdmin admin;
     private final String verb;
     private final String participle;
     private final dev.pgworker.job.JobChange change;
@@ -44,13 +42,11 @@ final class JobChange {
      */
     JobChange(
             Session session,
-            JobAdmin admin,
             String verb,
             String participle,
             dev.pgworker.job.JobChange change,
             Function<List<Long>, List<Job>> changeIds) {
         this.session = session;
-        this.admin = admin;
         this.verb = verb;
         this.participle = participle;
         this.change = change;
@@ -83,7 +79,7 @@ final class JobChange {
         if (query.state() == JobState.RUNNING) {
             throw CommandFailure.usage("--state must not be running: running jobs are never changed");
         }
-        JobCounts counts = admin.count(query);
+        JobCounts counts = session.queries().count(query);
         long matching = counts.total() - counts.running();
         if (matching > 0) {
             confirmation.require(
@@ -133,7 +129,8 @@ final class JobChange {
         for (long id : ids) {
             String reason = "running, or not there";
             if (reasons.size() < EXPLAINED) {
-                reason = admin.find(id)
+                reason = session.queries()
+                        .find(id)
                         .map(job -> job.lockedBy() == null ? "was running" : "running on " + Text.line(job.lockedBy()))
                         .orElse("no such job");
             }
@@ -143,10 +140,11 @@ final class JobChange {
     }
 
     private int changeMatching(JobQuery query) {
-        dev.pgworker.job.JobSelection selected = admin.select(query, MOST);
+        dev.pgworker.job.JobSelection selected = session.queries().select(query, MOST);
         BulkResult result;
         try (Progress progress = progress(selected.ids().size())) {
-            result = admin.change(selected, change, (done, changed, total) -> progress.reach(done, changed));
+            result =
+                    session.changes().change(selected, change, (done, changed, total) -> progress.reach(done, changed));
         }
         if (session.isJson()) {
             session.writeJson(Json.object("count", result.changed(), "more", selected.complete() ? null : true));

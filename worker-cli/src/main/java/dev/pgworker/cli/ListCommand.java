@@ -10,8 +10,8 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 import dev.pgworker.job.Job;
-import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobPage;
+import dev.pgworker.job.JobQueries;
 import dev.pgworker.job.JobQuery;
 import dev.pgworker.job.JobSort;
 import dev.pgworker.job.JobState;
@@ -56,7 +56,7 @@ final class ListCommand extends SessionCommand {
 
     @Override
     public Integer call() {
-        JobAdmin admin = session.jobs();
+        JobQueries queries = session.queries();
         JobQuery query = filters.query(null).toBuilder()
                 .sort(sort)
                 .scanLimit(scanLimit)
@@ -64,7 +64,7 @@ final class ListCommand extends SessionCommand {
                 .pageSize(limit)
                 .after(after)
                 .build();
-        JobPage page = admin.list(query);
+        JobPage page = queries.list(query);
         if (session.isJson()) {
             List<Map<String, Object>> jobs = new ArrayList<>();
             page.jobs().forEach(job -> jobs.add(Json.job(job, state(job))));

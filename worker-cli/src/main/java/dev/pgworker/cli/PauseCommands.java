@@ -10,9 +10,9 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
-import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.Pause;
 import dev.pgworker.job.PauseTarget;
+import dev.pgworker.job.WorkerOperations;
 
 /** Pauses tasks, queues or everything, resumes them, and lists what is paused. */
 final class PauseCommands {
@@ -85,8 +85,8 @@ final class PauseCommands {
 
         @Override
         public Integer call() {
-            JobAdmin admin = session.jobs();
-            return targets.each(session, target -> admin.pause(target, reason), "paused", "was paused already");
+            WorkerOperations operations = session.operations();
+            return targets.each(session, target -> operations.pause(target, reason), "paused", "was paused already");
         }
     }
 
@@ -103,8 +103,8 @@ final class PauseCommands {
 
         @Override
         public Integer call() {
-            JobAdmin admin = session.jobs();
-            return targets.each(session, admin::resume, "resumed", "was not paused");
+            WorkerOperations operations = session.operations();
+            return targets.each(session, operations::resume, "resumed", "was not paused");
         }
     }
 
@@ -118,7 +118,7 @@ final class PauseCommands {
 
         @Override
         public Integer call() {
-            List<Pause> pauses = session.jobs().pauses();
+            List<Pause> pauses = session.queries().pauses();
             if (session.isJson()) {
                 session.writeJson(Json.object(
                         "pauses",

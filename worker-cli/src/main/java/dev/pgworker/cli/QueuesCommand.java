@@ -27,7 +27,7 @@ final class QueuesCommand extends SessionCommand {
 
     @Override
     public Integer call() {
-        List<NamedQueue> queues = session.jobs().queues(after, limit);
+        List<NamedQueue> queues = session.queries().queues(after, limit);
         String next =
                 queues.size() < limit ? null : queues.get(queues.size() - 1).name();
         if (session.isJson()) {

@@ -11,8 +11,8 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
 import dev.pgworker.job.Job;
-import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobChange.Remove;
+import dev.pgworker.job.JobChanges;
 
 /** Deletes jobs by their keys, their ids or what they are. */
 @Command(
@@ -55,22 +55,22 @@ final class RemoveCommand extends SessionCommand {
         if (ways != 1) {
             throw CommandFailure.usage("Give either KEY, --id, filters (" + JobFilters.NAMES + ") or --all");
         }
-        JobAdmin admin = session.jobs();
+        JobChanges changes = session.changes();
         if (!keys.isEmpty()) {
-            return removeByKey(admin);
+            return removeByKey(changes);
         }
-        JobChange change = new JobChange(session, admin, "Remove", "Removed", new Remove(), admin::remove);
+        JobChange change = new JobChange(session, "Remove", "Removed", new Remove(), changes::remove);
         return filtered
                 ? change.runMatching(filters.query(null), confirmation)
                 : change.runIds(JobSelection.ids(ids, session.terminal()), confirmation, true);
     }
 
-    private int removeByKey(JobAdmin admin) {
+    private int removeByKey(JobChanges changes) {
         confirmation.require(session.terminal(), "Remove " + Text.count(keys.size(), "job") + " by key");
         List<Job> removed = new ArrayList<>();
         List<String> unknown = new ArrayList<>();
         for (String key : keys) {
-            Optional<Job> job = admin.remove(key);
+            Optional<Job> job = changes.remove(key);
             job.ifPresentOrElse(removed::add, () -> unknown.add(key));
         }
         if (session.isJson()) {

@@ -7,8 +7,8 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
-import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobChange.Reschedule;
+import dev.pgworker.job.JobChanges;
 import dev.pgworker.job.Rescheduling;
 
 /** Changes when and how often jobs run. */
@@ -47,14 +47,13 @@ final class RescheduleCommand extends SessionCommand {
                     "One of --run-at, --run-in, --priority, --attempts and --max-attempts must be given");
         }
         Rescheduling rescheduling = new Rescheduling(runAt, priority, attempts, maxAttempts);
-        JobAdmin admin = session.jobs();
+        JobChanges changes = session.changes();
         return new JobChange(
                         session,
-                        admin,
                         "Reschedule",
                         "Rescheduled",
                         new Reschedule(rescheduling),
-                        ids -> admin.reschedule(ids, rescheduling))
+                        ids -> changes.reschedule(ids, rescheduling))
                 .run(selection, null, confirmation, false);
     }
 }

@@ -3,8 +3,8 @@ package dev.pgworker.cli;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 
-import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobChange.RunNow;
+import dev.pgworker.job.JobChanges;
 import dev.pgworker.job.JobState;
 
 /** Makes jobs due. */
@@ -28,8 +28,8 @@ final class RetryCommand extends SessionCommand {
 
     @Override
     public Integer call() {
-        JobAdmin admin = session.jobs();
-        return new JobChange(session, admin, "Retry", "Retried", new RunNow(), admin::runNow)
+        JobChanges changes = session.changes();
+        return new JobChange(session, "Retry", "Retried", new RunNow(), changes::runNow)
                 .run(selection, JobState.FAILED, confirmation, false);
     }
 }

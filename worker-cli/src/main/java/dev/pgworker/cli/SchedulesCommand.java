@@ -146,7 +146,7 @@ final class SchedulesCommand {
                     next.add(known);
                 }
                 if (next.size() < runs) {
-                    next.addAll(schedule.next(known == null ? session.jobs().now() : known, runs - next.size()));
+                    next.addAll(schedule.next(known == null ? session.queries().now() : known, runs - next.size()));
                 }
             }
             return next;

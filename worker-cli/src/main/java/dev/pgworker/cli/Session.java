@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
+import java.util.function.BiFunction;
 import java.util.function.Predicate;
 import java.util.logging.Level;
 import java.util.logging.Logger;
@@ -18,8 +19,10 @@ import tools.jackson.databind.json.JsonMapper;
 
 import dev.pgworker.WorkerClient;
 import dev.pgworker.crontab.CronAdmin;
-import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobChanges;
+import dev.pgworker.job.JobQueries;
 import dev.pgworker.job.JobScheduler;
+import dev.pgworker.job.WorkerOperations;
 import dev.pgworker.limit.JobLimits;
 import dev.pgworker.schedule.JobSchedules;
 import dev.pgworker.schema.PeerIndexes;
@@ -152,10 +155,21 @@ final class Session {
     }
 
     /** In the name of the user of the operating system, if it is known. */
-    JobAdmin jobs() {
-        JobAdmin admin = WorkerClient.jobAdmin(dataSource(), schema());
+    private static <T> T acting(T anonymous, BiFunction<T, String, T> actingAs) {
         String name = System.getProperty("user.name", "");
-        return name.isEmpty() || name.length() > LONGEST_NAME ? admin : admin.actingAs(name);
+        return name.isEmpty() || name.length() > LONGEST_NAME ? anonymous : actingAs.apply(anonymous, name);
+    }
+
+    JobQueries queries() {
+        return WorkerClient.jobQueries(dataSource(), schema());
+    }
+
+    JobChanges changes() {
+        return acting(WorkerClient.jobChanges(dataSource(), schema()), JobChanges::actingAs);
+    }
+
+    WorkerOperations operations() {
+        return acting(WorkerClient.workerOperations(dataSource(), schema()), WorkerOperations::actingAs);
     }
 
     JobScheduler scheduler() {
@@ -171,18 +185,14 @@ final class Session {
         return WorkerClient.cronAdmin(dataSource(), schema());
     }
 
-    /** In the name of the user of the operating system, if it is known. */
     JobSchedules schedules() {
-        JobSchedules schedules = WorkerClient.jobSchedules(dataSource(), schema(), new PayloadCodec(new JsonMapper()));
-        String name = System.getProperty("user.name", "");
-        return name.isEmpty() || name.length() > LONGEST_NAME ? schedules : schedules.actingAs(name);
+        return acting(
+                WorkerClient.jobSchedules(dataSource(), schema(), new PayloadCodec(new JsonMapper())),
+                JobSchedules::actingAs);
     }
 
-    /** In the name of the user of the operating system, if it is known. */
     JobLimits limits() {
-        JobLimits limits = WorkerClient.jobLimits(dataSource(), schema());
-        String name = System.getProperty("user.name", "");
-        return name.isEmpty() || name.length() > LONGEST_NAME ? limits : limits.actingAs(name);
+        return acting(WorkerClient.jobLimits(dataSource(), schema()), JobLimits::actingAs);
     }
 
     SchemaMigrator migrator() {

@@ -14,8 +14,8 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Parameters;
 
 import dev.pgworker.job.Job;
-import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobProgress;
+import dev.pgworker.job.JobQueries;
 import dev.pgworker.job.JobWait;
 import dev.pgworker.job.RunningJob;
 import dev.pgworker.step.JobStep;
@@ -34,21 +34,21 @@ final class ShowCommand extends SessionCommand {
     @Override
     public Integer call() {
         List<Long> given = ids.stream().map(JobSelection::id).toList();
-        JobAdmin admin = session.jobs();
+        JobQueries queries = session.queries();
         List<Map<String, Object>> found = new ArrayList<>();
         int shown = 0;
         List<Long> missing = new ArrayList<>();
         for (long id : given) {
-            Optional<Job> job = admin.find(id);
+            Optional<Job> job = queries.find(id);
             if (job.isEmpty()) {
                 missing.add(id);
             } else if (session.isJson()) {
-                found.add(json(admin, job.get()));
+                found.add(json(queries, job.get()));
             } else {
                 if (shown++ > 0) {
                     session.terminal().out().println();
                 }
-                print(admin, job.get());
+                print(queries, job.get());
             }
         }
         if (session.isJson()) {
@@ -59,9 +59,9 @@ final class ShowCommand extends SessionCommand {
     }
 
     /** Says beside the job why it does not run, and how far it has come if it does. */
-    private static Map<String, Object> json(JobAdmin admin, Job job) {
+    private static Map<String, Object> json(JobQueries queries, Job job) {
         Map<String, Object> json = new LinkedHashMap<>(Json.job(job, States.of(job)));
-        admin.waitOf(job.id())
+        queries.waitOf(job.id())
                 .ifPresent(wait -> json.put(
                         "wait",
                         Json.object(
@@ -69,11 +69,11 @@ final class ShowCommand extends SessionCommand {
                                 "until", wait.until(),
                                 "ahead", wait.ahead(),
                                 "text", wait.text())));
-        List<JobStep> steps = admin.steps(job.id(), true);
+        List<JobStep> steps = queries.steps(job.id(), true);
         if (!steps.isEmpty()) {
             json.put("steps", steps.stream().map(ShowCommand::json).toList());
         }
-        RunningJob run = running(admin, job);
+        RunningJob run = running(queries, job);
         if (run != null) {
             JobProgress progress = run.progress();
             json.put(
@@ -110,10 +110,10 @@ final class ShowCommand extends SessionCommand {
     }
 
     /** Returns what the job's worker tells of the run; null if it tells nothing. */
-    private static @Nullable RunningJob running(JobAdmin admin, Job job) {
+    private static @Nullable RunningJob running(JobQueries queries, Job job) {
         return job.lockedAt() == null
                 ? null
-                : admin.running(1000).stream()
+                : queries.running(1000).stream()
                         .filter(run -> run.job().id() == job.id())
                         .findFirst()
                         .orElse(null);
@@ -128,12 +128,12 @@ final class ShowCommand extends SessionCommand {
         return progress.text() == null ? count : count + ", " + progress.text();
     }
 
-    private void print(JobAdmin admin, Job job) {
+    private void print(JobQueries queries, Job job) {
         print("Job", String.valueOf(job.id()));
         print("Task", job.taskIdentifier());
         print("State", States.of(job));
-        print("Waits", admin.waitOf(job.id()).map(JobWait::text).orElse(null));
-        RunningJob run = running(admin, job);
+        print("Waits", queries.waitOf(job.id()).map(JobWait::text).orElse(null));
+        RunningJob run = running(queries, job);
         print("Started", run == null ? null : Text.time(run.startedAt()));
         print("Progress", run == null ? null : words(run.progress()));
         print("Queue", job.queueName());
@@ -150,7 +150,7 @@ final class ShowCommand extends SessionCommand {
         print("Locked by", job.lockedBy());
         print("Last error", job.lastError());
         String steps =
-                admin.steps(job.id(), true).stream().map(ShowCommand::line).collect(Collectors.joining("\n"));
+                queries.steps(job.id(), true).stream().map(ShowCommand::line).collect(Collectors.joining("\n"));
         print("Steps", steps.isEmpty() ? null : steps);
         print("Payload", job.payload());
     }

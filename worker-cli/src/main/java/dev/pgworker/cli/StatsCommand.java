@@ -7,9 +7,9 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
-import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobBacklog;
 import dev.pgworker.job.JobCounts;
+import dev.pgworker.job.JobQueries;
 
 /** Tells how many jobs there are. */
 @Command(
@@ -32,11 +32,11 @@ final class StatsCommand extends SessionCommand {
 
     @Override
     public Integer call() {
-        JobAdmin admin = session.jobs();
+        JobQueries queries = session.queries();
         if (exact || !filters.isEmpty()) {
-            printCounts(admin.count(filters.query(null)));
+            printCounts(queries.count(filters.query(null)));
         } else {
-            printBacklog(admin.backlog());
+            printBacklog(queries.backlog());
         }
         return ExitStatus.OK;
     }

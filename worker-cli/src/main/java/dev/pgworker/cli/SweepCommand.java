@@ -7,9 +7,9 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
-import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.SweepOptions;
 import dev.pgworker.job.SweepResult;
+import dev.pgworker.job.WorkerOperations;
 
 /** Recovers the jobs of dead workers. */
 @Command(
@@ -52,12 +52,12 @@ final class SweepCommand extends SessionCommand {
                     + Text.duration(threshold)
                     + ": a threshold must be longer than the heartbeat interval of every worker (30s by default)");
         }
-        JobAdmin admin = session.jobs();
+        WorkerOperations operations = session.operations();
         SweepOptions options = new SweepOptions(threshold, recoveryDelay, dryRun);
         if (!dryRun) {
             confirmation.require(session.terminal(), "Take the jobs from dead workers");
         }
-        SweepResult result = admin.sweep(options);
+        SweepResult result = operations.sweep(options);
         if (session.isJson()) {
             session.writeJson(Json.object(
                     "swept", result.swept(),

@@ -15,8 +15,8 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
 import dev.pgworker.job.ActiveWorker;
-import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobBacklog;
+import dev.pgworker.job.JobQueries;
 
 /** Shows again and again how many jobs there are. */
 @Command(
@@ -56,24 +56,24 @@ final class WatchCommand extends SessionCommand {
         if (count != null && count < 1) {
             throw CommandFailure.usage("--count must be at least 1, but is " + count);
         }
-        JobAdmin admin = session.jobs();
+        JobQueries queries = session.queries();
         for (int look = 0; count == null || look < count; look++) {
             if (look > 0) {
                 Thread.sleep(interval.toMillis());
             }
-            look(admin);
+            look(queries);
             session.terminal().flush();
         }
         return ExitStatus.OK;
     }
 
     /** A look that fails after one that did not is told, and the next one may succeed. */
-    private void look(JobAdmin admin) {
+    private void look(JobQueries queries) {
         JobBacklog backlog;
         List<ActiveWorker> workers;
         try {
-            backlog = admin.backlog();
-            workers = isDrawn() ? admin.activeWorkers() : List.of();
+            backlog = queries.backlog();
+            workers = isDrawn() ? queries.activeWorkers() : List.of();
         } catch (DataAccessException e) {
             if (!began) {
                 throw e;

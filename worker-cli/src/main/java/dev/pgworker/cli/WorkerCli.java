@@ -24,7 +24,7 @@ import dev.pgworker.schema.PeerIndexes;
 import dev.pgworker.schema.WorkerSchema;
 
 /**
- * The program {@code worker-cli}: what {@code JobScheduler}, {@code JobAdmin}, {@code CronAdmin}, {@code JobSchedules} and
+ * The program {@code worker-cli}: what {@code JobScheduler}, {@code JobQueries}, {@code JobChanges}, {@code WorkerOperations}, {@code CronAdmin}, {@code JobSchedules} and
  * {@code SchemaMigrator} do, from a shell. It needs no Spring context, and so starts fast.
  *
  * @since 0.1.0

@@ -9,7 +9,7 @@ import picocli.CommandLine.Option;
 import tools.jackson.databind.util.RawValue;
 
 import dev.pgworker.job.ActiveWorker;
-import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobQueries;
 
 /** Lists registered workers. */
 @Command(
@@ -31,8 +31,8 @@ final class WorkersCommand extends SessionCommand {
 
     @Override
     public Integer call() {
-        JobAdmin admin = session.jobs();
-        List<ActiveWorker> workers = staleAfter == null ? admin.activeWorkers() : admin.activeWorkers(staleAfter);
+        JobQueries queries = session.queries();
+        List<ActiveWorker> workers = staleAfter == null ? queries.activeWorkers() : queries.activeWorkers(staleAfter);
         if (session.isJson()) {
             session.writeJson(Json.object(
                     "workers",

@@ -371,7 +371,7 @@ public sealed interface WorkerEvent {
     record PauseEnded(String workerId, Pause pause) implements WorkerEvent {}
 
     /**
-     * Jobs were changed by {@link dev.pgworker.job.JobAdmin}. Published on the thread that called it, after its
+     * Jobs were changed by {@link dev.pgworker.job.JobChanges} or {@link dev.pgworker.job.WorkerOperations}. Published on the thread that called it, after its
      * commit, to the listeners of that administration; of a change in chunks, one event for each.
      *
      * @param workerId {@link DeadWorker#BY_HAND}

@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
  * @param jobId the id of the job
  * @param state what has become of the job so far
  * @param requestedAt when the job, which was running, was first cancelled, by the database's clock; null for a job that did not run
- * @param requestedBy in whose name ({@link JobAdmin#actingAs}) it was cancelled; null if that was not said, or if it did not run
+ * @param requestedBy in whose name ({@link JobChanges#actingAs}) it was cancelled; null if that was not said, or if it did not run
  * @param workerId the worker that held the job, as {@code locked_by} has it; null for a job that did not run
  * @since 0.1.0
  */

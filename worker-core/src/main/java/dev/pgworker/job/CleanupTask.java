@@ -1,7 +1,7 @@
 package dev.pgworker.job;
 
 /**
- * What {@link JobAdmin#cleanup} removes.
+ * What {@link WorkerOperations#cleanup} removes.
  *
  * @since 0.1.0
  */

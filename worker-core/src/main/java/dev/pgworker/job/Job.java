@@ -25,7 +25,7 @@ import org.jspecify.annotations.Nullable;
  * @param revision number of times the job has been replaced under its key
  * @param flags flags by which workers may refuse to run the job; empty for none
  * @param recoveries number of times the job was recovered from a dead worker since it was added or its attempts were
- *     last set; only read by {@link JobAdmin} and for recovery handlers, 0 everywhere else
+ *     last set; only read by {@link JobQueries} and for recovery handlers, 0 everywhere else
  * @param limited whether the job waits for a {@linkplain dev.pgworker.limit limit}, or will when it is due
  * @since 0.1.0
  */

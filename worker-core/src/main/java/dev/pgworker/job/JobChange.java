@@ -8,21 +8,21 @@ package dev.pgworker.job;
 public sealed interface JobChange {
 
     /**
-     * As {@link JobAdmin#runNow}.
+     * As {@link JobChanges#runNow}.
      *
      * @since 0.1.0
      */
     record RunNow() implements JobChange {}
 
     /**
-     * As {@link JobAdmin#complete}.
+     * As {@link JobChanges#complete}.
      *
      * @since 0.1.0
      */
     record Complete() implements JobChange {}
 
     /**
-     * As {@link JobAdmin#permanentlyFail}.
+     * As {@link JobChanges#permanentlyFail}.
      *
      * @param reason the last error of the jobs
      * @since 0.1.0
@@ -30,14 +30,14 @@ public sealed interface JobChange {
     record Fail(String reason) implements JobChange {}
 
     /**
-     * As {@link JobAdmin#remove(java.util.Collection)}.
+     * As {@link JobChanges#remove(java.util.Collection)}.
      *
      * @since 0.1.0
      */
     record Remove() implements JobChange {}
 
     /**
-     * As {@link JobAdmin#cancel(java.util.Collection)}. Jobs count as changed when they have been deleted or their cancellation is
+     * As {@link JobChanges#cancel(java.util.Collection)}. Jobs count as changed when they have been deleted or their cancellation is
      * requested, not when they had ended before.
      *
      * @since 0.1.0
@@ -45,7 +45,7 @@ public sealed interface JobChange {
     record Cancel() implements JobChange {}
 
     /**
-     * As {@link JobAdmin#reschedule}.
+     * As {@link JobChanges#reschedule}.
      *
      * @param rescheduling the changes
      * @since 0.1.0

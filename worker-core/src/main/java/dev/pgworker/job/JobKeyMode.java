@@ -28,7 +28,7 @@ public enum JobKeyMode {
     UNSAFE_DEDUPE("unsafe_dedupe"),
 
     /**
-     * Same as {@link #REPLACE}, but a running job is also {@linkplain JobAdmin#cancel(String) cancelled}, in the same transaction: it
+     * Same as {@link #REPLACE}, but a running job is also {@linkplain JobChanges#cancel(String) cancelled}, in the same transaction: it
      * is interrupted when that commits, and never runs again. The added job may start before the handler of the cancelled one has
      * ended; give both the same {@linkplain JobSpec#queueName queue} if that must not be. Only PgWorker knows this mode: {@code
      * add_job} of a schema that PgWorker has installed accepts it from every program.

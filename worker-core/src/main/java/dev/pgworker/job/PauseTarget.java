@@ -5,7 +5,7 @@ import org.jspecify.annotations.Nullable;
 import dev.pgworker.internal.argument.Arguments;
 
 /**
- * What {@link JobAdmin#pause} pauses. Neither the task nor the queue has to exist yet.
+ * What {@link WorkerOperations#pause} pauses. Neither the task nor the queue has to exist yet.
  *
  * @param kind whether it is a task, a queue or everything
  * @param name the name of the task or queue, 1 to 128 characters; null for everything

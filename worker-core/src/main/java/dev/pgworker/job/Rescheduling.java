@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
 import dev.pgworker.internal.argument.Arguments;
 
 /**
- * The changes that {@link JobAdmin#reschedule} makes to jobs. Values that are null are left unchanged; at least one
+ * The changes that {@link JobChanges#reschedule} makes to jobs. Values that are null are left unchanged; at least one
  * value must be set.
  *
  * <p>A permanently failed job runs again only if {@code attempts} is set to less than its maximum, or the maximum to

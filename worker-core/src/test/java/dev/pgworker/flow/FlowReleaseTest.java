@@ -89,7 +89,7 @@ class FlowReleaseTest {
     }
 
     private Optional<Job> find(Job job) {
-        return db.admin().find(job.id());
+        return db.queries().find(job.id());
     }
 
     private boolean waits(Job job) {
@@ -120,7 +120,7 @@ class FlowReleaseTest {
     }
 
     private JobWait waitOf(Job job) {
-        return db.admin().waitOf(job.id()).orElseThrow();
+        return db.queries().waitOf(job.id()).orElseThrow();
     }
 
     @Test
@@ -166,13 +166,13 @@ class FlowReleaseTest {
     @Test
     void completeJobsAndDeletionBeforeTheRunCountAsWhatTheyAre() {
         AddedFlow completed = fanIn(1, OnFailure.WAIT);
-        db.admin().complete(List.of(completed.jobs().get(0).id()));
+        db.changes().complete(List.of(completed.jobs().get(0).id()));
         AddedFlow deleted = fanIn(1, OnFailure.RUN);
         db.sql("delete from {schema}._private_jobs where id = ?")
                 .param(deleted.jobs().get(0).id())
                 .update();
         AddedFlow removed = fanIn(1, OnFailure.WAIT);
-        db.admin().cancel(List.of(removed.jobs().get(0).id()));
+        db.changes().cancel(List.of(removed.jobs().get(0).id()));
         release();
         assertThat(isDue(last(completed))).isTrue();
         assertThat(isDue(last(deleted))).isTrue();
@@ -202,7 +202,7 @@ class FlowReleaseTest {
         fail(flow.jobs().get(1));
         release();
         assertThat(waits(last(flow))).isTrue();
-        db.admin().runNow(List.of(flow.jobs().get(1).id()));
+        db.changes().runNow(List.of(flow.jobs().get(1).id()));
         release();
         assertThat(waits(last(flow))).isTrue();
         succeed(flow.jobs().get(1));
@@ -227,7 +227,7 @@ class FlowReleaseTest {
                         + added.job(first).id() + " (part), for which this one waited, has failed: Out of paper");
         assertThat(isDue(added.job(cleanUp))).isTrue();
         // Retried by the operator it runs, and waits for nobody.
-        db.admin().runNow(List.of(added.job(third).id()));
+        db.changes().runNow(List.of(added.job(third).id()));
         assertThat(isDue(added.job(third))).isTrue();
     }
 
@@ -329,13 +329,13 @@ class FlowReleaseTest {
     void aStandInThatIsNotNeededGoes() {
         WithStandIn flow = withStandIn();
         succeed(flow.part);
-        db.admin().complete(List.of(flow.part.id() + 1));
+        db.changes().complete(List.of(flow.part.id() + 1));
         release();
         assertThat(isDue(flow.whole)).isTrue();
         assertThat(find(flow.standIn)).isEmpty();
 
         WithStandIn removed = withStandIn();
-        db.admin().cancel(List.of(removed.whole.id()));
+        db.changes().cancel(List.of(removed.whole.id()));
         release();
         assertThat(find(removed.standIn)).isEmpty();
         assertThat(waits(removed.after)).isTrue();
@@ -417,7 +417,7 @@ class FlowReleaseTest {
     @Test
     void withoutItsStandInAJobFails() {
         WithStandIn flow = withStandIn();
-        db.admin().cancel(List.of(flow.standIn.id()));
+        db.changes().cancel(List.of(flow.standIn.id()));
         fail(flow.part);
         release();
         assertThat(find(flow.whole).orElseThrow().lastError()).contains("Out of paper");
@@ -427,7 +427,7 @@ class FlowReleaseTest {
     @Test
     void ofAWaitingJobThatIsRemovedNothingStays() {
         AddedFlow flow = fanIn(2, OnFailure.WAIT);
-        db.admin().cancel(List.of(last(flow).id()));
+        db.changes().cancel(List.of(last(flow).id()));
         succeed(flow.jobs().get(0), flow.jobs().get(1));
         release();
         expire();
@@ -441,7 +441,7 @@ class FlowReleaseTest {
         release();
         expire();
         assertThat(flows().find(last(flow).id(), 10)).hasSize(2);
-        db.admin().complete(List.of(last(flow).id()));
+        db.changes().complete(List.of(last(flow).id()));
         release();
         expire();
         assertThat(leftovers()).isZero();
@@ -464,7 +464,7 @@ class FlowReleaseTest {
     @Test
     void whoRunsAWaitingJobNowTakesItOut() {
         AddedFlow flow = fanIn(1, OnFailure.FAIL);
-        db.admin().runNow(List.of(last(flow).id()));
+        db.changes().runNow(List.of(last(flow).id()));
         assertThat(isDue(last(flow))).isTrue();
         fail(flow.jobs().get(0));
         release();
@@ -494,7 +494,7 @@ class FlowReleaseTest {
         succeed(again.jobs().get(0));
         release();
         assertThat(isDue(kept)).isTrue();
-        assertThat(db.admin().remove("whole")).isPresent();
+        assertThat(db.changes().remove("whole")).isPresent();
     }
 
     @Test
@@ -787,11 +787,11 @@ class FlowReleaseTest {
         FlowJob first = flow.add(PART, 0);
         flow.addAll(WHOLE, IntStream.range(0, 10_000).boxed().toList()).forEach(each -> each.after(first));
         AddedFlow added = flows().add(flow);
-        assertThat(db.admin().count(JobQuery.builder().build()).scheduled()).isEqualTo(10_000);
+        assertThat(db.queries().count(JobQuery.builder().build()).scheduled()).isEqualTo(10_000);
         succeed(added.job(first));
         release();
-        assertThat(db.admin().count(JobQuery.builder().build()).ready()).isEqualTo(10_000);
-        assertThat(db.admin()
+        assertThat(db.queries().count(JobQuery.builder().build()).ready()).isEqualTo(10_000);
+        assertThat(db.queries()
                         .list(JobQuery.builder()
                                 .state(JobState.READY)
                                 .pageSize(1)

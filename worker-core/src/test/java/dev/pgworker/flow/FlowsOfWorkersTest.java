@@ -184,7 +184,7 @@ class FlowsOfWorkersTest {
                 .until(() -> WorkerClient.jobLimits(db.dataSource(), db.schema())
                         .find("whole")
                         .isPresent());
-        db.admin().pause(PauseTarget.queue("bindery"), null);
+        db.operations().pause(PauseTarget.queue("bindery"), null);
         JobFlow flow = new JobFlow();
         FlowJob first = flow.add(PART, 1);
         for (int i = 0; i < 5; i++) {
@@ -194,7 +194,7 @@ class FlowsOfWorkersTest {
         flows().add(flow);
         Awaitility.await().until(() -> db.jobs() == 1);
         assertThat(wholes).hasSize(5);
-        db.admin().resume(PauseTarget.queue("bindery"));
+        db.operations().resume(PauseTarget.queue("bindery"));
         awaitAllDone();
         assertThat(wholes).containsKey(9);
     }
@@ -237,7 +237,7 @@ class FlowsOfWorkersTest {
         FlowJob first = flow.add(PART, 0);
         flow.addAll(WHOLE, IntStream.range(0, 100).boxed().toList()).forEach(each -> each.after(first));
         AddedFlow added = flows().add(flow);
-        db.admin().complete(List.of(added.job(first).id()));
+        db.changes().complete(List.of(added.job(first).id()));
         try (Connection killed = DriverManager.getConnection(TestPostgres.jdbcUrl())) {
             killed.setAutoCommit(false);
             Statement statement = killed.createStatement();

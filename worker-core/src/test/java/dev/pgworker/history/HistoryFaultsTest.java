@@ -81,7 +81,7 @@ class HistoryFaultsTest {
     }
 
     private List<HistoryEntry> of(Job job) {
-        return db.admin().history().of(job.id());
+        return db.queries().history().of(job.id());
     }
 
     private void update(String sql) {
@@ -114,7 +114,7 @@ class HistoryFaultsTest {
                 .stream()
                 .map(Job::id)
                 .toList();
-        assertThat(db.admin().complete(ids)).hasSize(jobs);
+        assertThat(db.changes().complete(ids)).hasSize(jobs);
     }
 
     /** A session with a transaction that stays open. */
@@ -166,7 +166,7 @@ class HistoryFaultsTest {
     }
 
     private @Nullable HistoryLosses losses() {
-        return db.admin().history().status().losses();
+        return db.queries().history().status().losses();
     }
 
     @Test
@@ -447,7 +447,7 @@ class HistoryFaultsTest {
                         .hasSize(1);
                 stranger.connection.rollback();
             }
-            Awaitility.await().until(() -> db.admin().history().status().enabled());
+            Awaitility.await().until(() -> db.queries().history().status().enabled());
             assertThat(of(run(2))).hasSize(1);
         }
     }
@@ -538,7 +538,7 @@ class HistoryFaultsTest {
         tend();
 
         assertThat(kept()).isEqualTo(2);
-        assertThat(db.admin().history().status().keepFor()).isEqualTo(Duration.ofHours(15));
+        assertThat(db.queries().history().status().keepFor()).isEqualTo(Duration.ofHours(15));
     }
 
     @Test
@@ -566,7 +566,7 @@ class HistoryFaultsTest {
 
         assertThat(most).isBetween(750L, 1_000L);
         assertThat(kept()).isGreaterThanOrEqualTo(750);
-        assertThat(db.admin().history().status().keepMost()).isEqualTo(1_000);
+        assertThat(db.queries().history().status().keepMost()).isEqualTo(1_000);
     }
 
     @Test
@@ -677,7 +677,7 @@ class HistoryFaultsTest {
             HikariConfig config = TestSchema.poolConfig(TestPostgres.jdbcUrl(), 1);
             config.setConnectionInitSql("set role " + role + "; set default_transaction_read_only = on");
             try (HikariDataSource pool = new HikariDataSource(config)) {
-                JobHistory history = WorkerClient.jobAdmin(pool, db.schema()).history();
+                JobHistory history = WorkerClient.jobQueries(pool, db.schema()).history();
                 assertThat(history.list(HistoryQuery.ALL).entries()).hasSize(3);
                 assertThat(history.of(
                                 history.list(HistoryQuery.ALL).entries().get(0).jobId()))
@@ -884,7 +884,7 @@ class HistoryFaultsTest {
         update("delete from {schema}._private_jobs");
 
         HistoryEntry entry =
-                db.admin().history().list(HistoryQuery.ALL).entries().get(0);
+                db.queries().history().list(HistoryQuery.ALL).entries().get(0);
         assertThat(entry.taskIdentifier()).isEqualTo("task -1");
         assertThat(entry.attempt()).isEqualTo(32_767);
         assertThat(entry.priority()).isEqualTo(-32_768);
@@ -903,7 +903,7 @@ class HistoryFaultsTest {
         update("insert into {schema}._private_jobs (task_id, payload) select 1, to_json(repeat('x', 1000000))");
         update("delete from {schema}._private_jobs");
 
-        assertThat(db.admin().history().list(HistoryQuery.ALL).entries())
+        assertThat(db.queries().history().list(HistoryQuery.ALL).entries())
                 .extracting(
                         entry -> entry.payload() == null ? 0 : entry.payload().length())
                 .containsExactly(0, 0);
@@ -922,7 +922,7 @@ class HistoryFaultsTest {
         Set<Long> seen = new HashSet<>();
         String after = null;
         do {
-            HistoryPage page = db.admin()
+            HistoryPage page = db.queries()
                     .history()
                     .list(HistoryQuery.builder().pageSize(1_000).after(after).build());
             page.entries().forEach(entry -> assertThat(seen.add(entry.jobId())).isTrue());
@@ -932,25 +932,26 @@ class HistoryFaultsTest {
 
         HistoryQuery failed =
                 HistoryQuery.builder().outcome(HistoryOutcome.FAILED).build();
-        HistoryPage first = db.admin().history().list(failed);
+        HistoryPage first = db.queries().history().list(failed);
         assertThat(first.entries()).isEmpty();
         assertThat(first.limited()).isTrue();
-        HistoryPage second =
-                db.admin().history().list(failed.toBuilder().after(first.next()).build());
+        HistoryPage second = db.queries()
+                .history()
+                .list(failed.toBuilder().after(first.next()).build());
         assertThat(second.limited()).isTrue();
-        HistoryPage third = db.admin()
+        HistoryPage third = db.queries()
                 .history()
                 .list(failed.toBuilder().after(second.next()).build());
         assertThat(third.entries()).extracting(HistoryEntry::jobId).containsExactly(44_000L);
         assertThat(third.next()).isNull();
         assertThat(third.limited()).isFalse();
 
-        assertThat(db.admin()
+        assertThat(db.queries()
                         .history()
                         .list(HistoryQuery.builder().search("44999").build())
                         .limited())
                 .isTrue();
-        assertThat(db.admin()
+        assertThat(db.queries()
                         .history()
                         .list(HistoryQuery.builder()
                                 .taskIdentifier("work")
@@ -989,7 +990,7 @@ class HistoryFaultsTest {
             worker.stop();
 
             JobHistory history =
-                    WorkerClient.jobAdmin(pool, WorkerSchema.DEFAULT).history();
+                    WorkerClient.jobQueries(pool, WorkerSchema.DEFAULT).history();
             assertThat(history.of(jobs.get(0).id()))
                     .extracting(HistoryEntry::result)
                     .containsExactly("\"\u65e5\u672c\"");
@@ -1027,13 +1028,13 @@ class HistoryFaultsTest {
             other.setAutoCommit(false);
             statement.execute(db.schema().in("lock table {schema}.pgworker_history in access exclusive mode"));
             CompletableFuture<HistoryStatus> status =
-                    CompletableFuture.supplyAsync(() -> db.admin().history().status(), OwnThread.EACH);
+                    CompletableFuture.supplyAsync(() -> db.queries().history().status(), OwnThread.EACH);
             assertThat(status).succeedsWithin(Duration.ofSeconds(5));
             assertThat(status.join().enabled()).isTrue();
             assertThat(status.join().oldest()).isNull();
             other.rollback();
         }
-        assertThat(db.admin().history().status().oldest()).isNotNull();
+        assertThat(db.queries().history().status().oldest()).isNotNull();
     }
 
     private void insert(long id, String columns, String values) {
@@ -1049,7 +1050,7 @@ class HistoryFaultsTest {
         insert(1, ", outcome, took", ", 'postponed', '170000000 years'");
         insert(2, ", outcome, took", ", 'failed', '-170000000 years'");
 
-        JobHistory history = db.admin().history();
+        JobHistory history = db.queries().history();
         assertThat(history.list(HistoryQuery.ALL).entries())
                 .extracting(HistoryEntry::outcome)
                 .containsExactlyInAnyOrder(HistoryOutcome.OTHER, HistoryOutcome.FAILED);
@@ -1068,7 +1069,7 @@ class HistoryFaultsTest {
         for (int i = 1; i <= 100; i++) {
             insert(i, ", outcome, payload, result", ", 'failed', " + large + ", '\"\\u65e5\"'");
         }
-        JobHistory history = db.admin().history();
+        JobHistory history = db.queries().history();
 
         HistoryPage page = history.list(HistoryQuery.builder().pageSize(1000).build());
 
@@ -1092,7 +1093,7 @@ class HistoryFaultsTest {
     void payloadsThatAreLargeUncompressedAreNotKept() {
         keep(null, null);
         Job job = db.scheduler().addJob(Task.of("work", String.class), "x".repeat(70_000));
-        db.admin().complete(List.of(job.id()));
+        db.changes().complete(List.of(job.id()));
         assertThat(of(job)).extracting(HistoryEntry::payload).containsOnlyNulls();
     }
 
@@ -1110,7 +1111,7 @@ class HistoryFaultsTest {
             HikariConfig config = TestSchema.poolConfig(TestPostgres.jdbcUrl(), 1);
             config.setConnectionInitSql("set role " + role);
             try (HikariDataSource pool = new HikariDataSource(config)) {
-                JobHistory history = WorkerClient.jobAdmin(pool, db.schema()).history();
+                JobHistory history = WorkerClient.jobQueries(pool, db.schema()).history();
                 HistoryQuery query = HistoryQuery.builder().payloadLimit(0).build();
                 for (HistoryQuery each :
                         List.of(query, query.toBuilder().search("boom").build())) {

@@ -76,7 +76,7 @@ class HistoryTest {
     }
 
     private JobHistory history() {
-        return db.admin().history();
+        return db.queries().history();
     }
 
     private List<HistoryEntry> of(Job job) {
@@ -249,7 +249,7 @@ class HistoryTest {
             Job bad = db.scheduler().addJob(WORK, 2);
             events.await(JobCompleted.class, event -> event.job().id() == good.id());
             events.await(JobFailed.class, event -> event.job().id() == bad.id());
-            db.admin().runNow(List.of(bad.id()));
+            db.changes().runNow(List.of(bad.id()));
             events.await(JobCompleted.class, event -> event.job().id() == bad.id());
 
             HistoryEntry entry = only(good);
@@ -275,9 +275,9 @@ class HistoryTest {
                 db.scheduler().addJob(WORK, 3, JobSpec.builder().jobKey("k").build());
         Job deleted = db.scheduler().addJob(WORK, 4);
 
-        db.admin().complete(List.of(completed.id()));
-        db.admin().permanentlyFail(List.of(failed.id()), "no");
-        db.admin().remove("k");
+        db.changes().complete(List.of(completed.id()));
+        db.changes().permanentlyFail(List.of(failed.id()), "no");
+        db.changes().remove("k");
         db.sql("delete from {schema}._private_jobs where id = ?")
                 .param(deleted.id())
                 .update();
@@ -310,7 +310,7 @@ class HistoryTest {
         db.sql("update {schema}._private_jobs set attempts = 2, last_error = 'timeout'")
                 .update();
 
-        db.admin().permanentlyFail(List.of(same.id()), "timeout");
+        db.changes().permanentlyFail(List.of(same.id()), "timeout");
         db.sql("select count(*) from {schema}.reschedule_jobs(array[?], max_attempts => 1)")
                 .param(limited.id())
                 .query(Long.class)
@@ -413,9 +413,9 @@ class HistoryTest {
                     .single();
         }
         claim(job);
-        db.admin().forceUnlockWorkers(List.of("peer"));
+        db.operations().forceUnlockWorkers(List.of("peer"));
         claim(job);
-        db.admin().forceUnlockWorkers(List.of("peer"));
+        db.operations().forceUnlockWorkers(List.of("peer"));
 
         assertThat(of(job))
                 .extracting(HistoryEntry::outcome)

@@ -462,7 +462,7 @@ class JobSchedulesTest {
                 .params(Arrays.asList(name, payload))
                 .query(Long.class)
                 .single();
-        return db.admin().find(id).orElseThrow();
+        return db.queries().find(id).orElseThrow();
     }
 
     @Test

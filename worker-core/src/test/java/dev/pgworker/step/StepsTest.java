@@ -133,12 +133,12 @@ class StepsTest {
 
     private void awaitWaiting(Job job) {
         Awaitility.await("job that waits")
-                .until(() ->
-                        db.sql("select locked_at is null and run_at > now() from {schema}._private_jobs where id = ?")
-                                        .param(job.id())
-                                        .query(Boolean.class)
-                                        .single()
-                                && db.admin().steps(job.id(), false).stream().anyMatch(step -> step.endedAt() == null));
+                .until(() -> db.sql(
+                                        "select locked_at is null and run_at > now() from {schema}._private_jobs where id = ?")
+                                .param(job.id())
+                                .query(Boolean.class)
+                                .single()
+                        && db.queries().steps(job.id(), false).stream().anyMatch(step -> step.endedAt() == null));
     }
 
     // Steps that do something
@@ -211,7 +211,7 @@ class StepsTest {
         Job job = add(1);
 
         awaitWaiting(job);
-        assertThat(db.admin().steps(job.id(), true))
+        assertThat(db.queries().steps(job.id(), true))
                 .extracting(JobStep::name, JobStep::result)
                 .containsExactly(
                         tuple("part", "0"),
@@ -283,7 +283,7 @@ class StepsTest {
                 .hasMessageContainingAll(
                         "step \"export\"", "more than 1048576 bytes", "pgworker.steps.max-result-size");
         assertThat(count("export")).isEqualTo(1);
-        assertThat(db.admin().steps(job.id(), false)).isEmpty();
+        assertThat(db.queries().steps(job.id(), false)).isEmpty();
     }
 
     @Test
@@ -393,8 +393,12 @@ class StepsTest {
         Awaitility.await().until(() -> refused.size() == 2);
         assertThat(refused).allSatisfy(e -> assertThat(e).hasMessageContaining("no longer holds the job"));
         assertThat(rows("book")).isZero();
-        assertThat(db.admin().steps(one.id(), false)).extracting(JobStep::name).containsExactly("end");
-        assertThat(db.admin().steps(two.id(), false)).extracting(JobStep::name).containsExactly("end");
+        assertThat(db.queries().steps(one.id(), false))
+                .extracting(JobStep::name)
+                .containsExactly("end");
+        assertThat(db.queries().steps(two.id(), false))
+                .extracting(JobStep::name)
+                .containsExactly("end");
     }
 
     private static void hold(CountDownLatch begun, CountDownLatch end) {
@@ -426,7 +430,9 @@ class StepsTest {
         Awaitility.await().until(() -> runs.size() == 2);
         assertThat(runs).containsExactly("a of 1", "a of 3");
         awaitWaiting(job);
-        assertThat(db.admin().steps(job.id(), false)).extracting(JobStep::name).containsExactly("a", "s");
+        assertThat(db.queries().steps(job.id(), false))
+                .extracting(JobStep::name)
+                .containsExactly("a", "s");
     }
 
     @Test
@@ -466,7 +472,7 @@ class StepsTest {
         db.sql("update {schema}._private_jobs set last_error = 'told to run' where id = ?")
                 .param(job.id())
                 .update();
-        db.admin()
+        db.changes()
                 .reschedule(
                         List.of(job.id()),
                         Rescheduling.builder().runAt(Instant.EPOCH).build());
@@ -500,10 +506,10 @@ class StepsTest {
         Job job = add(7);
         awaitWaiting(job);
         assertThat(attempts(job)).isZero();
-        JobWait wait = db.admin().waitOf(job.id()).orElseThrow();
+        JobWait wait = db.queries().waitOf(job.id()).orElseThrow();
         assertThat(wait.reason()).isEqualTo(JobWait.Reason.SIGNAL);
         assertThat(wait.text()).isEqualTo("Waits for signal \"approval-7\".");
-        assertThat(wait.until()).isAfter(db.admin().now().plus(6, ChronoUnit.DAYS));
+        assertThat(wait.until()).isAfter(db.queries().now().plus(6, ChronoUnit.DAYS));
 
         signals.send("approval-7", new Approval("ann"));
 
@@ -605,7 +611,7 @@ class StepsTest {
         List<Long> ids = db.sql("select id from {schema}._private_jobs where run_at > now()")
                 .query(Long.class)
                 .list();
-        db.admin().reschedule(ids, Rescheduling.builder().runAt(Instant.EPOCH).build());
+        db.changes().reschedule(ids, Rescheduling.builder().runAt(Instant.EPOCH).build());
     }
 
     @Test
@@ -618,8 +624,8 @@ class StepsTest {
         });
         Job job = add(1);
         awaitWaiting(job);
-        assertThat(db.admin().waitOf(job.id()).orElseThrow().reason()).isEqualTo(JobWait.Reason.SLEEP);
-        assertThat(db.admin().steps(job.id(), true)).extracting(JobStep::kind).containsExactly(Kind.SLEEP);
+        assertThat(db.queries().waitOf(job.id()).orElseThrow().reason()).isEqualTo(JobWait.Reason.SLEEP);
+        assertThat(db.queries().steps(job.id(), true)).extracting(JobStep::kind).containsExactly(Kind.SLEEP);
 
         letTimePass(Duration.ofDays(8));
 
@@ -698,7 +704,7 @@ class StepsTest {
                 WorkerSettings.builder().concurrency(1));
         Job one =
                 db.scheduler().addJob(WORK, 1, JobSpec.builder().queueName("q").build());
-        Awaitility.await().until(() -> db.admin().steps(one.id(), false).size() == 1);
+        Awaitility.await().until(() -> db.queries().steps(one.id(), false).size() == 1);
 
         db.scheduler().addJob(WORK, 2, JobSpec.builder().queueName("q").build());
         db.scheduler().addJob(WORK, 3);
@@ -716,7 +722,7 @@ class StepsTest {
         awaitWaiting(failed);
         Job waiting = add(2);
         awaitWaiting(waiting);
-        db.admin().permanentlyFail(List.of(failed.id()), "no");
+        db.changes().permanentlyFail(List.of(failed.id()), "no");
 
         signals.send("go", null);
 
@@ -727,7 +733,7 @@ class StepsTest {
                                 .query(Long.class)
                                 .single()
                         == 1);
-        db.admin()
+        db.changes()
                 .reschedule(
                         List.of(failed.id()),
                         Rescheduling.builder().runAt(Instant.EPOCH).attempts(0).build());
@@ -890,14 +896,16 @@ class StepsTest {
         events.await(JobCompleted.class);
         db.sql("select {schema}.pgworker_tend_steps(-1)").query().singleRow();
 
-        assertThat(db.admin().steps(job.id(), true)).extracting(JobStep::result).containsExactly("\"result\"");
-        assertThat(db.admin().steps(job.id(), false))
+        assertThat(db.queries().steps(job.id(), true))
+                .extracting(JobStep::result)
+                .containsExactly("\"result\"");
+        assertThat(db.queries().steps(job.id(), false))
                 .extracting(JobStep::result)
                 .containsOnlyNulls();
 
         db.sql("delete from {schema}.pgworker_history").update();
         db.sql("select {schema}.pgworker_tend_steps(-1)").query().singleRow();
-        assertThat(db.admin().steps(job.id(), true)).isEmpty();
+        assertThat(db.queries().steps(job.id(), true)).isEmpty();
     }
 
     @Test
@@ -923,11 +931,11 @@ class StepsTest {
         start((n, context) -> context.steps().await("go", LONG));
         Job job = add(1);
         awaitWaiting(job);
-        db.admin().pause(PauseTarget.task("work"), null);
+        db.operations().pause(PauseTarget.task("work"), null);
         signals.send("go", null);
         Awaitility.await().until(() -> kept() == 0);
-        assertThat(db.admin().waitOf(job.id()).orElseThrow().reason()).isEqualTo(JobWait.Reason.PAUSED);
-        db.admin().resume(PauseTarget.task("work"));
+        assertThat(db.queries().waitOf(job.id()).orElseThrow().reason()).isEqualTo(JobWait.Reason.PAUSED);
+        db.operations().resume(PauseTarget.task("work"));
         events.await(JobCompleted.class);
     }
 
@@ -939,7 +947,7 @@ class StepsTest {
         });
         Job job = add(1);
         awaitWaiting(job);
-        assertThat(db.admin()
+        assertThat(db.operations()
                         .sweep(new SweepOptions(Duration.ofHours(1), Duration.ZERO, false))
                         .recoveredJobs())
                 .isZero();

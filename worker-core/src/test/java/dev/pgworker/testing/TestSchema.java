@@ -12,8 +12,10 @@ import tools.jackson.databind.json.JsonMapper;
 
 import dev.pgworker.Worker;
 import dev.pgworker.WorkerClient;
-import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobChanges;
+import dev.pgworker.job.JobQueries;
 import dev.pgworker.job.JobScheduler;
+import dev.pgworker.job.WorkerOperations;
 import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.task.PayloadCodec;
 import dev.pgworker.testsupport.SchemaState;
@@ -86,8 +88,16 @@ public final class TestSchema implements BeforeEachCallback, AfterEachCallback {
     }
 
     /** Returns the administration of the schema's jobs, as an application without a worker has it. */
-    public JobAdmin admin() {
-        return WorkerClient.jobAdmin(dataSource, schema());
+    public JobQueries queries() {
+        return WorkerClient.jobQueries(dataSource, schema());
+    }
+
+    public JobChanges changes() {
+        return WorkerClient.jobChanges(dataSource, schema());
+    }
+
+    public WorkerOperations operations() {
+        return WorkerClient.workerOperations(dataSource, schema());
     }
 
     public HikariDataSource dataSource() {

@@ -21,8 +21,8 @@ import org.slf4j.Logger;
 import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.job.BulkResult;
 import dev.pgworker.job.Job;
-import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobChange;
+import dev.pgworker.job.JobQueries;
 import dev.pgworker.job.JobQuery;
 import dev.pgworker.job.JobSelection;
 
@@ -125,10 +125,11 @@ final class Bulks {
     View preview(Source source, DashboardAction action, JobQuery filter, Visitor visitor, JobViews views) {
         record Found(JobSelection selection, List<Job> sample) {}
         Found found = source.readPrimary(() -> {
-            JobAdmin admin = source.instance().jobAdmin();
-            JobSelection selection = admin.select(filter, MOST_JOBS);
+            JobQueries queries = source.instance().jobQueries();
+            JobSelection selection = queries.select(filter, MOST_JOBS);
             return new Found(
-                    selection, admin.find(selection.ids().stream().limit(SAMPLE).toList(), 0));
+                    selection,
+                    queries.find(selection.ids().stream().limit(SAMPLE).toList(), 0));
         });
         Instant expires = clock.instant().plus(EXPIRES_AFTER);
         String id =
@@ -193,7 +194,7 @@ final class Bulks {
             long[] told = {System.nanoTime()};
             BulkResult result = bulk.source
                     .instance()
-                    .jobAdmin()
+                    .jobChanges()
                     .actingAs(user)
                     .change(bulk.jobs, change, (done, changed, total) -> {
                         bulk.done = done;

@@ -151,7 +151,7 @@ final class CronViews {
                 .payloadLimit(payloadLimit)
                 .pageSize(RUNS)
                 .build();
-        return source.admin().history().list(query).entries();
+        return source.queries().history().list(query).entries();
     }
 
     private static Map<String, @Nullable Object> view(Known known, Runs runs, JobViews views) {

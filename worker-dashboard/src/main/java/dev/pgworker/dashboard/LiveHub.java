@@ -265,7 +265,7 @@ final class LiveHub {
         record Read(Overviews.Snapshot snapshot, List<Job> jobs) {}
         Read read = work.read(() -> source.read(() -> new Read(
                 overviews.read(source),
-                ids.isEmpty() ? List.of() : source.admin().find(ids, 0))));
+                ids.isEmpty() ? List.of() : source.queries().find(ids, 0))));
         JobViews views = new JobViews(payloads, new Visitor(null), clock.instant());
         Map<Long, Map<String, @Nullable Object>> jobs = new LinkedHashMap<>();
         read.jobs().forEach(job -> jobs.put(job.id(), views.bare(job)));

@@ -11,9 +11,9 @@ import org.jspecify.annotations.Nullable;
 
 import dev.pgworker.history.HistoryStatus;
 import dev.pgworker.job.ActiveWorker;
-import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobBacklog;
 import dev.pgworker.job.JobPage;
+import dev.pgworker.job.JobQueries;
 import dev.pgworker.job.JobQuery;
 import dev.pgworker.job.Pause;
 import dev.pgworker.job.RunningJob;
@@ -93,19 +93,19 @@ final class Overviews {
     }
 
     private static Snapshot read(Source source, @Nullable Snapshot last, Instant now) {
-        JobAdmin admin = source.admin();
+        JobQueries queries = source.queries();
         boolean slow = last == null || age(last.slowReadAt(), now).compareTo(SLOW) >= 0;
         JobPage newest =
-                admin.list(JobQuery.builder().pageSize(1).payloadLimit(0).build());
-        List<StatisticsPoint> minute = admin.statistics().series(Duration.ofMinutes(1), 1);
-        List<StatisticsPoint> hour = slow ? admin.statistics().series(Duration.ofHours(1), 1) : List.of();
+                queries.list(JobQuery.builder().pageSize(1).payloadLimit(0).build());
+        List<StatisticsPoint> minute = queries.statistics().series(Duration.ofMinutes(1), 1);
+        List<StatisticsPoint> hour = slow ? queries.statistics().series(Duration.ofHours(1), 1) : List.of();
         return new Snapshot(
                 now,
-                admin.backlog(),
-                admin.running(MOST_RUNNING),
-                last == null || slow ? admin.registeredWorkers() : last.workers(),
+                queries.backlog(),
+                queries.running(MOST_RUNNING),
+                last == null || slow ? queries.registeredWorkers() : last.workers(),
                 last == null || slow ? history(source) : last.history(),
-                admin.pauses(),
+                queries.pauses(),
                 last == null || slow ? source.schedulesWithProblem(MOST_PROBLEMS) : last.problems(),
                 newest.jobs().isEmpty() ? null : newest.jobs().get(0).id(),
                 minute.isEmpty() ? null : minute.get(minute.size() - 1),
@@ -115,7 +115,7 @@ final class Overviews {
 
     private static Source.Part<HistoryStatus> history(Source source) {
         return source.part(
-                "The history is not shown", () -> source.admin().history().status());
+                "The history is not shown", () -> source.queries().history().status());
     }
 
     /** Shows a snapshot; it has no payloads, and is therefore the same for all visitors. */

@@ -26,9 +26,9 @@ import dev.pgworker.job.Cancellation;
 import dev.pgworker.job.CleanupPreview;
 import dev.pgworker.job.CleanupTask;
 import dev.pgworker.job.Job;
-import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobCounts;
 import dev.pgworker.job.JobPage;
+import dev.pgworker.job.JobQueries;
 import dev.pgworker.job.JobQuery;
 import dev.pgworker.job.JobSort;
 import dev.pgworker.job.JobState;
@@ -75,7 +75,7 @@ final class ReadApi {
         Duration window = input.window("window", Duration.ofHours(1));
         int points = input.integer("points", 60, 1, 1440);
         List<StatisticsPoint> series =
-                source.read(() -> source.admin().statistics().series(window, points));
+                source.read(() -> source.queries().statistics().series(window, points));
         Duration width = window.dividedBy(points);
         return new View()
                 .put(
@@ -116,7 +116,7 @@ final class ReadApi {
                 .pageSize(input.integer("limit", 50, 1, 200))
                 .after(input.number("after"))
                 .build();
-        JobPage page = source.read(() -> source.admin().list(query));
+        JobPage page = source.read(() -> source.queries().list(query));
         JobViews views = views(visitor);
         View view = new View()
                 .put("jobs", page.jobs().stream().map(views::listed).toList())
@@ -127,7 +127,7 @@ final class ReadApi {
 
     View count(Source source, Input input) {
         JobQuery filter = filter(input).build();
-        JobCounts counts = source.read(() -> source.admin().count(filter));
+        JobCounts counts = source.read(() -> source.queries().count(filter));
         return new View()
                 .put("ready", counts.ready())
                 .put("scheduled", counts.scheduled())
@@ -153,24 +153,24 @@ final class ReadApi {
 
     View job(Source source, long id, Visitor visitor) {
         JobStory story = source.read(() -> {
-            JobAdmin admin = source.admin();
+            JobQueries queries = source.queries();
             Optional<Job> job =
-                    admin.find(List.of(id), payloads.readOfOne()).stream().findFirst();
+                    queries.find(List.of(id), payloads.readOfOne()).stream().findFirst();
             return new JobStory(
                     job.orElse(null),
-                    job.isPresent() ? admin.waitOf(id).orElse(null) : null,
+                    job.isPresent() ? queries.waitOf(id).orElse(null) : null,
                     job.filter(found -> found.lockedAt() != null)
-                            .flatMap(found -> admin.running(MOST_RUNNING).stream()
+                            .flatMap(found -> queries.running(MOST_RUNNING).stream()
                                     .filter(running -> running.job().id() == id)
                                     .findFirst())
                             .orElse(null));
         });
         Source.Part<List<HistoryEntry>> part = source.partBeside(
-                "The history is not shown", () -> source.admin().history().of(id, payloads.readOfOne()));
+                "The history is not shown", () -> source.queries().history().of(id, payloads.readOfOne()));
         Source.Part<List<Cancellation>> cancelled = source.partBeside(
-                "The cancellation is not shown", () -> source.admin().cancellations(List.of(id)));
+                "The cancellation is not shown", () -> source.queries().cancellations(List.of(id)));
         Source.Part<List<JobStep>> steps = source.partBeside(
-                "The steps are not shown", () -> source.admin().steps(id, payloads.readOfOne() != 0));
+                "The steps are not shown", () -> source.queries().steps(id, payloads.readOfOne() != 0));
         List<HistoryEntry> history = part.value();
         if (story.job() == null && (history == null || history.isEmpty())) {
             throw new Refusal(
@@ -216,7 +216,7 @@ final class ReadApi {
         }
         JobViews views = views(visitor);
         return source.read(() -> {
-            HistoryPage page = source.admin().history().list(query);
+            HistoryPage page = source.queries().history().list(query);
             return new View()
                     .put(
                             "entries",
@@ -229,13 +229,13 @@ final class ReadApi {
                             "status",
                             WorkerViews.history(source.part(
                                     "The size of the history is not shown",
-                                    () -> source.admin().history().status())));
+                                    () -> source.queries().history().status())));
         });
     }
 
     View queues(Source source, Input input) {
         int limit = input.integer("limit", 100, 1, 1000);
-        List<NamedQueue> queues = source.read(() -> source.admin().queues(input.text("after"), limit));
+        List<NamedQueue> queues = source.read(() -> source.queries().queues(input.text("after"), limit));
         return new View()
                 .put("queues", queues.stream().map(ReadApi::queue).toList())
                 .put(
@@ -257,9 +257,9 @@ final class ReadApi {
     View tasks(Source source, Input input) {
         Duration window = input.window("window", Duration.ofHours(24));
         return source.read(() -> {
-            Map<String, TaskSummary> summaries = source.admin().tasks(null, MOST_TASKS).stream()
+            Map<String, TaskSummary> summaries = source.queries().tasks(null, MOST_TASKS).stream()
                     .collect(Collectors.toMap(TaskSummary::identifier, Function.identity()));
-            Map<String, TaskStatistics> figures = source.admin().statistics().tasks(window).stream()
+            Map<String, TaskStatistics> figures = source.queries().statistics().tasks(window).stream()
                     .collect(Collectors.toMap(TaskStatistics::taskIdentifier, Function.identity()));
             Set<String> served = Stream.concat(Stream.of(source.instance()), source.siblings().stream())
                     .map(WorkerInstance::worker)
@@ -299,14 +299,14 @@ final class ReadApi {
     View workers(Source source, Visitor visitor) {
         JobViews views = views(visitor);
         return source.read(() -> {
-            Map<String, List<RunningJob>> running = source.admin().running(MOST_RUNNING).stream()
+            Map<String, List<RunningJob>> running = source.queries().running(MOST_RUNNING).stream()
                     .filter(job -> job.job().lockedBy() != null)
                     .collect(Collectors.groupingBy(
                             job -> String.valueOf(job.job().lockedBy())));
             return new View()
                     .put(
                             "workers",
-                            source.admin().registeredWorkers().stream()
+                            source.queries().registeredWorkers().stream()
                                     .map(worker -> WorkerViews.worker(
                                             worker,
                                             source,
@@ -320,7 +320,7 @@ final class ReadApi {
     View maintenance(Source source) {
         Worker worker = source.instance().worker();
         return source.read(() -> {
-            CleanupPreview preview = source.admin().previewCleanup(EnumSet.allOf(CleanupTask.class));
+            CleanupPreview preview = source.queries().previewCleanup(EnumSet.allOf(CleanupTask.class));
             View counts = new View();
             preview.counts().forEach((task, count) -> counts.put(task.name(), count));
             return new View()
@@ -328,7 +328,7 @@ final class ReadApi {
                     .put("limit", preview.limit())
                     .put(
                             "deadWorkers",
-                            source.admin().registeredWorkers().stream()
+                            source.queries().registeredWorkers().stream()
                                     .filter(ActiveWorker::stale)
                                     .map(ActiveWorker::id)
                                     .toList())

@@ -81,13 +81,13 @@ final class ScheduleApi {
     /** Returns what became of a job: its state, or how it ended. */
     private View lastJob(Source source, long id) {
         View view = new View().put("id", id);
-        Job job = source.admin().find(List.of(id), 0).stream().findFirst().orElse(null);
+        Job job = source.queries().find(List.of(id), 0).stream().findFirst().orElse(null);
         if (job != null) {
             return view.put("state", JobState.of(job, clock.instant()));
         }
         List<HistoryEntry> history = source.part(
                         "The history is not shown",
-                        () -> source.admin().history().of(id, 0))
+                        () -> source.queries().history().of(id, 0))
                 .value();
         return view.put(
                 "state",

@@ -15,7 +15,7 @@ import org.springframework.transaction.support.TransactionTemplate;
 
 import dev.pgworker.autoconfigure.WorkerInstance;
 import dev.pgworker.internal.failure.WorkerLog;
-import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobQueries;
 import dev.pgworker.schedule.ScheduleQuery;
 import dev.pgworker.schedule.ScheduleStatus;
 
@@ -28,7 +28,7 @@ final class Source {
     private static final int SECONDS_BESIDE = 2;
 
     private final WorkerInstance instance;
-    private final JobAdmin admin;
+    private final JobQueries queries;
     private final TransactionTemplate reading;
     private final TransactionTemplate readingPrimary;
     private final TransactionTemplate nested;
@@ -40,18 +40,18 @@ final class Source {
     /**
      * Creates a source.
      *
-     * @param admin reads from the given data source
+     * @param queries read from the given data source
      * @param primary the data source of the worker
      * @param siblings the other workers of the application on the same data source and schema
      */
     Source(
             WorkerInstance instance,
-            JobAdmin admin,
+            JobQueries queries,
             DataSource dataSource,
             DataSource primary,
             List<WorkerInstance> siblings) {
         this.instance = instance;
-        this.admin = admin;
+        this.queries = queries;
         this.reading = transactions(dataSource);
         this.readingPrimary = dataSource == primary ? reading : transactions(primary);
         this.nested = transactions(dataSource);
@@ -84,9 +84,9 @@ final class Source {
         return instance.settings().statistics();
     }
 
-    /** Returns the administration to read with, inside {@link #read}. */
-    JobAdmin admin() {
-        return admin;
+    /** Returns what to read with, inside {@link #read}. */
+    JobQueries queries() {
+        return queries;
     }
 
     <T> T read(Supplier<T> work) {

@@ -12,7 +12,7 @@ import org.springframework.boot.context.properties.source.InvalidConfigurationPr
 import dev.pgworker.WorkerClient;
 import dev.pgworker.autoconfigure.WorkerInstance;
 import dev.pgworker.autoconfigure.WorkerInstances;
-import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobQueries;
 
 /** The workers of the application, by name, with what the dashboard reads of each. Thread-safe. */
 final class Sources {
@@ -65,12 +65,12 @@ final class Sources {
         DataSource primary = instance.dataSource();
         DataSource ofDefault = instances.get(WorkerInstances.DEFAULT).dataSource();
         if (dataSource == null || primary != ofDefault) {
-            return new Source(instance, instance.jobAdmin(), primary, primary, siblings(instance));
+            return new Source(instance, instance.jobQueries(), primary, primary, siblings(instance));
         }
         DataSource replica = beans.getBean(dataSource, DataSource.class);
-        JobAdmin admin = WorkerClient.jobAdmin(
-                replica, instance.schema(), instance.settings().recovery(), List.of());
-        return new Source(instance, admin, replica, primary, siblings(instance));
+        JobQueries queries = WorkerClient.jobQueries(
+                replica, instance.schema(), instance.settings().recovery());
+        return new Source(instance, queries, replica, primary, siblings(instance));
     }
 
     private List<WorkerInstance> siblings(WorkerInstance instance) {

@@ -23,15 +23,17 @@ import dev.pgworker.job.CleanupPreview;
 import dev.pgworker.job.CleanupResult;
 import dev.pgworker.job.CleanupTask;
 import dev.pgworker.job.Job;
-import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobChange;
+import dev.pgworker.job.JobChanges;
 import dev.pgworker.job.JobKeyMode;
+import dev.pgworker.job.JobQueries;
 import dev.pgworker.job.JobQuery;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.job.PauseTarget;
 import dev.pgworker.job.Rescheduling;
 import dev.pgworker.job.SweepOptions;
 import dev.pgworker.job.SweepResult;
+import dev.pgworker.job.WorkerOperations;
 
 /** What the pages change: each change in the name of the user, and with a sentence that says what was done. */
 final class WriteApi {
@@ -41,28 +43,32 @@ final class WriteApi {
     /** A live worker with an older heartbeat would lose its jobs. */
     private static final Duration SHORTEST_THRESHOLD = Duration.ofMinutes(1);
 
-    private static JobAdmin admin(Source source, Visitor visitor) {
-        return source.instance().jobAdmin().actingAs(visitor.actingName());
+    private static JobChanges changes(Source source, Visitor visitor) {
+        return source.instance().jobChanges().actingAs(visitor.actingName());
+    }
+
+    private static WorkerOperations operations(Source source, Visitor visitor) {
+        return source.instance().workerOperations().actingAs(visitor.actingName());
     }
 
     View change(Source source, DashboardAction action, Input input, Visitor visitor) {
         Set<Long> ids = input.ids();
         JobChange change = jobChange(action, input);
-        JobAdmin admin = admin(source, visitor);
+        JobChanges changes = changes(source, visitor);
         if (change instanceof JobChange.Cancel) {
-            return cancelled(admin.cancel(ids));
+            return cancelled(changes.cancel(ids));
         }
         List<Job> changed;
         if (change instanceof JobChange.RunNow) {
-            changed = admin.runNow(ids);
+            changed = changes.runNow(ids);
         } else if (change instanceof JobChange.Complete) {
-            changed = admin.complete(ids);
+            changed = changes.complete(ids);
         } else if (change instanceof JobChange.Fail fail) {
-            changed = admin.permanentlyFail(ids, fail.reason());
+            changed = changes.permanentlyFail(ids, fail.reason());
         } else if (change instanceof JobChange.Reschedule reschedule) {
-            changed = admin.reschedule(ids, reschedule.rescheduling());
+            changed = changes.reschedule(ids, reschedule.rescheduling());
         } else {
-            changed = admin.remove(ids);
+            changed = changes.remove(ids);
         }
         List<Long> changedIds = changed.stream().map(Job::id).toList();
         List<Long> skipped = ids.stream().filter(id -> !changedIds.contains(id)).toList();
@@ -75,7 +81,7 @@ final class WriteApi {
                                 action,
                                 ids.size(),
                                 changedIds.size(),
-                                source.instance().jobAdmin(),
+                                source.instance().jobQueries(),
                                 skipped));
     }
 
@@ -136,7 +142,7 @@ final class WriteApi {
     }
 
     private static String said(
-            DashboardAction action, int wanted, int changed, JobAdmin admin, Collection<Long> skipped) {
+            DashboardAction action, int wanted, int changed, JobQueries queries, Collection<Long> skipped) {
         String done = switch (action) {
             case RUN_NOW -> changed == 1 ? "is due now" : "are due now";
             case COMPLETE -> changed == 1 ? "was completed" : "were completed";
@@ -148,7 +154,7 @@ final class WriteApi {
         if (skipped.isEmpty()) {
             return text + ".";
         }
-        List<Job> left = admin.find(skipped, 0);
+        List<Job> left = queries.find(skipped, 0);
         long running = left.stream().filter(job -> job.lockedAt() != null).count();
         int gone = skipped.size() - left.size();
         List<String> reasons = new ArrayList<>();
@@ -222,7 +228,7 @@ final class WriteApi {
 
     private static @Nullable Job ofKey(Source source, String key) {
         JobQuery query = JobQuery.builder().key(key).pageSize(1).payloadLimit(0).build();
-        return source.instance().jobAdmin().list(query).jobs().stream()
+        return source.instance().jobQueries().list(query).jobs().stream()
                 .findFirst()
                 .orElse(null);
     }
@@ -253,7 +259,7 @@ final class WriteApi {
         }
         View deleted = new View();
         if (input.flag("dryRun")) {
-            CleanupPreview preview = source.read(() -> source.admin().previewCleanup(tasks));
+            CleanupPreview preview = source.read(() -> source.queries().previewCleanup(tasks));
             preview.counts().forEach((task, count) -> deleted.put(task.name(), count));
             long total =
                     preview.counts().values().stream().mapToLong(each -> each).sum();
@@ -262,7 +268,7 @@ final class WriteApi {
                     .put("skipped", List.of())
                     .put("text", "Would delete " + rows(total) + ".");
         }
-        CleanupResult result = admin(source, visitor).cleanup(tasks);
+        CleanupResult result = operations(source, visitor).cleanup(tasks);
         result.deleted().forEach((task, count) -> deleted.put(task.name(), count));
         long total = result.deleted().values().stream().mapToLong(each -> each).sum();
         List<String> skipped =
@@ -298,8 +304,8 @@ final class WriteApi {
             throw new IllegalArgumentException("kind is required: task, queue or everything");
         }
         PauseTarget target = new PauseTarget(kind, kind == PauseTarget.Kind.EVERYTHING ? null : input.required("name"));
-        JobAdmin admin = admin(source, visitor);
-        boolean changed = pause ? admin.pause(target, input.text("reason")) : admin.resume(target);
+        WorkerOperations operations = operations(source, visitor);
+        boolean changed = pause ? operations.pause(target, input.text("reason")) : operations.resume(target);
         String what = target.toString();
         String name = Character.toUpperCase(what.charAt(0)) + what.substring(1);
         return new View()
@@ -325,7 +331,7 @@ final class WriteApi {
         if (workers.isEmpty()) {
             throw new IllegalArgumentException("workers is required: a list of at least one id");
         }
-        admin(source, visitor).forceUnlockWorkers(workers);
+        operations(source, visitor).forceUnlockWorkers(workers);
         return new View()
                 .put(
                         "text",
@@ -341,7 +347,7 @@ final class WriteApi {
                     + ", but is " + millis + ": live workers with an older heartbeat would lose their jobs");
         }
         boolean dryRun = input.flag("dryRun");
-        SweepResult result = admin(source, visitor).sweep(new SweepOptions(threshold, null, dryRun));
+        SweepResult result = operations(source, visitor).sweep(new SweepOptions(threshold, null, dryRun));
         String text = !result.swept()
                 ? "Another sweep is under way."
                 : result.workerIds().size() + " dead "
@@ -365,26 +371,26 @@ final class WriteApi {
 
     View cron(Source source, String what, Input input, Visitor visitor) {
         String identifier = input.required("identifier");
-        CronAdmin admin = scheduling(source, identifier).cronAdmin();
+        CronAdmin cron = scheduling(source, identifier).cronAdmin();
         View view = new View();
         switch (what) {
             case "trigger" -> {
-                Job job = admin.trigger(identifier);
+                Job job = cron.trigger(identifier);
                 log.info("{} triggered {}: job {}", visitor.actingName(), identifier, job.id());
                 view.put("jobId", job.id()).put("text", "Job " + job.id() + " was added.");
             }
             case "pause" -> {
-                boolean changed = admin.pause(identifier);
+                boolean changed = cron.pause(identifier);
                 log.info("{} paused {}", visitor.actingName(), identifier);
                 view.put("text", changed ? identifier + " is paused." : identifier + " was paused before.");
             }
             case "resume" -> {
-                boolean changed = admin.resume(identifier);
+                boolean changed = cron.resume(identifier);
                 log.info("{} resumed {}", visitor.actingName(), identifier);
                 view.put("text", changed ? identifier + " runs again." : identifier + " was not paused.");
             }
             case "forget" -> {
-                boolean changed = admin.forget(identifier);
+                boolean changed = cron.forget(identifier);
                 log.info("{} had {} forgotten", visitor.actingName(), identifier);
                 view.put("text", changed ? identifier + " is forgotten." : identifier + " was no longer known.");
             }

@@ -53,7 +53,7 @@ class ApiTest {
     }
 
     private static void fail(Job job, String error) {
-        application.admin().permanentlyFail(List.of(job.id()), error);
+        application.changes().permanentlyFail(List.of(job.id()), error);
     }
 
     @Test
@@ -269,10 +269,10 @@ class ApiTest {
                         .path("text")
                         .asString())
                 .isEqualTo("The job was rescheduled.");
-        assertThat(application.admin().find(other.id()).orElseThrow().priority())
+        assertThat(application.queries().find(other.id()).orElseThrow().priority())
                 .isEqualTo(7);
         http.json("/default/jobs/fail", ids + ",\"reason\":\"because\"}");
-        assertThat(application.admin().find(other.id()).orElseThrow().lastError())
+        assertThat(application.queries().find(other.id()).orElseThrow().lastError())
                 .isEqualTo("because");
         assertThat(Http.error(http.post("/default/jobs/fail", ids + "}"))).isEqualTo("reason is required.");
         assertThat(http.json("/default/jobs/complete", ids + "}").path("changed"))
@@ -280,7 +280,7 @@ class ApiTest {
         assertThat(http.json("/default/jobs/remove", "{\"ids\":[" + later.id() + "]}")
                         .path("changed"))
                 .hasSize(1);
-        assertThat(application.admin().backlog().ready()).isZero();
+        assertThat(application.queries().backlog().ready()).isZero();
         assertThat(http.post("/default/jobs/remove", "{\"ids\":[]}").statusCode())
                 .isEqualTo(400);
         assertThat(http.post("/default/jobs/explode", "{\"ids\":[1]}").statusCode())
@@ -294,7 +294,7 @@ class ApiTest {
                  "keyMode": "preserve_run_at", "priority": -3, "maxAttempts": 2, "flags": ["x", "y"],
                  "runAt": "2030-01-01T00:00:00Z"}""");
 
-        Job job = application.admin().find(added.path("id").asLong()).orElseThrow();
+        Job job = application.queries().find(added.path("id").asLong()).orElseThrow();
         assertThat(job.payload()).isEqualTo("{\"b\":1.10,\"a\":[1E+400,null]}");
         assertThat(job.queueName()).isEqualTo("q");
         assertThat(job.key()).isEqualTo("k");
@@ -329,10 +329,10 @@ class ApiTest {
                         .path("text")
                         .asString())
                 .isEqualTo("Would delete 1 row.");
-        assertThat(application.admin().backlog().failed()).isEqualTo(1);
+        assertThat(application.queries().backlog().failed()).isEqualTo(1);
         assertThat(http.json("/default/cleanup", tasks + "}").path("text").asString())
                 .isEqualTo("Deleted 1 row.");
-        assertThat(application.admin().backlog().failed()).isZero();
+        assertThat(application.queries().backlog().failed()).isZero();
         assertThat(Http.error(http.post("/default/cleanup", "{\"tasks\":[\"ALL\"]}")))
                 .contains("GC_JOB_QUEUES");
     }
@@ -439,8 +439,8 @@ class ApiTest {
 
         assertThat(end.path("state").asString()).isEqualTo("done");
         assertThat(end.path("changed").asInt()).isEqualTo(1_200);
-        assertThat(application.admin().backlog().failed()).isEqualTo(1_200);
-        assertThat(application.admin().find(later.id()).orElseThrow().lastError())
+        assertThat(application.queries().backlog().failed()).isEqualTo(1_200);
+        assertThat(application.queries().find(later.id()).orElseThrow().lastError())
                 .isNull();
         assertThat(http.post(
                                 "/default/bulk",

@@ -14,7 +14,8 @@ import org.springframework.jdbc.core.simple.JdbcClient;
 import org.springframework.jdbc.datasource.DriverManagerDataSource;
 
 import dev.pgworker.autoconfigure.WorkerInstances;
-import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobChanges;
+import dev.pgworker.job.JobQueries;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.testsupport.TestPostgres;
 
@@ -111,8 +112,12 @@ final class Application implements AutoCloseable {
         return context.getBean(WorkerInstances.class).get("default").jobScheduler();
     }
 
-    JobAdmin admin() {
-        return context.getBean(WorkerInstances.class).get("default").jobAdmin();
+    JobQueries queries() {
+        return context.getBean(WorkerInstances.class).get("default").jobQueries();
+    }
+
+    JobChanges changes() {
+        return context.getBean(WorkerInstances.class).get("default").jobChanges();
     }
 
     String schema() {

@@ -41,7 +41,7 @@ class InstancesTest {
                             .context()
                             .getBean(WorkerInstances.class)
                             .get("reports")
-                            .jobAdmin()
+                            .jobQueries()
                             .backlog()
                             .ready())
                     .isEqualTo(1);

@@ -87,7 +87,7 @@ class LiveTest {
                 int changed = end.path("changed").asInt();
                 assertThat(end.path("state").asString()).isEqualTo(changed == 5_000 ? "done" : "stopped");
                 assertThat(application
-                                .admin()
+                                .queries()
                                 .count(dev.pgworker.job.JobQuery.ALL)
                                 .total())
                         .isEqualTo(5_000 - changed);

@@ -119,8 +119,11 @@ class PoolerTest {
             http.json("/default/sweep", "{}");
         }
         Awaitility.await()
-                .until(() ->
-                        application.admin().count(dev.pgworker.job.JobQuery.ALL).total() == 0);
+                .until(() -> application
+                                .queries()
+                                .count(dev.pgworker.job.JobQuery.ALL)
+                                .total()
+                        == 0);
         closed.remove(application);
         application.close();
         if (mode.equals("transaction")) {

@@ -251,7 +251,7 @@ class SchedulesTest {
         JsonNode added =
                 http.json("/default/schedules/trigger", body("a", "\"payload\":\"{\\\"to\\\":\\\"grace\\\"}\""));
         JsonNode job = Http.json.readTree(application
-                .admin()
+                .queries()
                 .find(added.path("jobId").asLong())
                 .orElseThrow()
                 .payload());

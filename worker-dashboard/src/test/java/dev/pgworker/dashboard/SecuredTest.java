@@ -146,7 +146,7 @@ class SecuredTest {
                             .post("/default/jobs", ADD)
                             .statusCode())
                     .isEqualTo(403);
-            assertThat(application.admin().backlog().ready()).isEqualTo(1);
+            assertThat(application.queries().backlog().ready()).isEqualTo(1);
         }
     }
 

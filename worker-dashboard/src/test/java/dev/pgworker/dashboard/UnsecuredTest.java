@@ -354,7 +354,7 @@ class UnsecuredTest {
                         .post("/default/jobs", body)
                         .statusCode())
                 .isEqualTo(403);
-        assertThat(application.admin().backlog().ready()).isEqualTo(1);
+        assertThat(application.queries().backlog().ready()).isEqualTo(1);
     }
 
     @ParameterizedTest

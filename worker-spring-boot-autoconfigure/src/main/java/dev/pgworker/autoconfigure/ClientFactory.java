@@ -16,9 +16,11 @@ import dev.pgworker.WorkerSettings;
 import dev.pgworker.crontab.CronAdmin;
 import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.flow.JobFlows;
-import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobChanges;
+import dev.pgworker.job.JobQueries;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.ScheduleInterceptor;
+import dev.pgworker.job.WorkerOperations;
 import dev.pgworker.limit.JobLimits;
 import dev.pgworker.schedule.JobSchedules;
 import dev.pgworker.schema.SchemaMigrator;
@@ -141,13 +143,29 @@ final class ClientFactory {
         return scheduler;
     }
 
-    /** Looks up handlers and listeners when they are needed: they may well use the administration. */
-    JobAdmin jobAdmin(String worker) {
-        WorkerSchemaInitializer unused = instances.get(worker).schemaInitializer();
-        return WorkerClient.jobAdmin(
+    JobQueries jobQueries(String worker) {
+        WorkerInstance instance = instances.get(worker);
+        WorkerSchemaInitializer unused = instance.schemaInitializer();
+        return WorkerClient.jobQueries(
                 database(worker).dataSource(),
-                instances.get(worker).schema(),
-                instances.get(worker).settings().recovery(),
+                instance.schema(),
+                instance.settings().recovery());
+    }
+
+    JobChanges jobChanges(String worker) {
+        WorkerInstance instance = instances.get(worker);
+        WorkerSchemaInitializer unused = instance.schemaInitializer();
+        return WorkerClient.jobChanges(database(worker).dataSource(), instance.schema(), () -> listeners(worker));
+    }
+
+    /** Looks up handlers and listeners when they are needed: they may well use the operations. */
+    WorkerOperations workerOperations(String worker) {
+        WorkerInstance instance = instances.get(worker);
+        WorkerSchemaInitializer unused = instance.schemaInitializer();
+        return WorkerClient.workerOperations(
+                database(worker).dataSource(),
+                instance.schema(),
+                instance.settings().recovery(),
                 () -> collaborators.of(worker, JobRecoveryHandler.class),
                 () -> listeners(worker));
     }

@@ -16,8 +16,10 @@ import dev.pgworker.Worker;
 import dev.pgworker.WorkerSettings;
 import dev.pgworker.crontab.CronAdmin;
 import dev.pgworker.flow.JobFlows;
-import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobChanges;
+import dev.pgworker.job.JobQueries;
 import dev.pgworker.job.JobScheduler;
+import dev.pgworker.job.WorkerOperations;
 import dev.pgworker.limit.JobLimits;
 import dev.pgworker.schedule.JobSchedules;
 import dev.pgworker.schema.SchemaMigrator;
@@ -73,7 +75,9 @@ abstract class InstanceBeans implements ImportBeanDefinitionRegistrar, Environme
                 Map.entry(SchemaMigrator.class, "schemaMigrator"),
                 Map.entry(WorkerSchemaInitializer.class, "schemaInitializer"),
                 Map.entry(JobScheduler.class, "jobScheduler"),
-                Map.entry(JobAdmin.class, "jobAdmin"),
+                Map.entry(JobQueries.class, "jobQueries"),
+                Map.entry(JobChanges.class, "jobChanges"),
+                Map.entry(WorkerOperations.class, "workerOperations"),
                 Map.entry(CronAdmin.class, "cronAdmin"),
                 Map.entry(JobSchedules.class, "jobSchedules"),
                 Map.entry(JobLimits.class, "jobLimits"),

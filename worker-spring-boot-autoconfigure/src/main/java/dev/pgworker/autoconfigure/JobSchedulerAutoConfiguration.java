@@ -25,8 +25,10 @@ import tools.jackson.databind.json.JsonMapper;
 import dev.pgworker.WorkerSettings;
 import dev.pgworker.crontab.CronAdmin;
 import dev.pgworker.flow.JobFlows;
-import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobChanges;
+import dev.pgworker.job.JobQueries;
 import dev.pgworker.job.JobScheduler;
+import dev.pgworker.job.WorkerOperations;
 import dev.pgworker.limit.JobLimits;
 import dev.pgworker.schedule.JobSchedules;
 import dev.pgworker.schema.SchemaMigrator;
@@ -132,8 +134,20 @@ public final class JobSchedulerAutoConfiguration {
 
     @Bean
     @ConditionalOnMissingBean
-    JobAdmin workerJobAdmin(ClientFactory factory) {
-        return factory.jobAdmin(DEFAULT);
+    JobQueries workerJobQueries(ClientFactory factory) {
+        return factory.jobQueries(DEFAULT);
+    }
+
+    @Bean
+    @ConditionalOnMissingBean
+    JobChanges workerJobChanges(ClientFactory factory) {
+        return factory.jobChanges(DEFAULT);
+    }
+
+    @Bean
+    @ConditionalOnMissingBean
+    WorkerOperations workerOperations(ClientFactory factory) {
+        return factory.workerOperations(DEFAULT);
     }
 
     @Bean

@@ -10,8 +10,10 @@ import dev.pgworker.Worker;
 import dev.pgworker.WorkerSettings;
 import dev.pgworker.crontab.CronAdmin;
 import dev.pgworker.flow.JobFlows;
-import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobChanges;
+import dev.pgworker.job.JobQueries;
 import dev.pgworker.job.JobScheduler;
+import dev.pgworker.job.WorkerOperations;
 import dev.pgworker.limit.JobLimits;
 import dev.pgworker.schedule.JobSchedules;
 import dev.pgworker.schema.SchemaMigrator;
@@ -46,9 +48,19 @@ public final class WorkerInstance {
         return bean(JobScheduler.class);
     }
 
-    /** Returns the administration of its jobs. */
-    public JobAdmin jobAdmin() {
-        return bean(JobAdmin.class);
+    /** Returns what reads its jobs. */
+    public JobQueries jobQueries() {
+        return bean(JobQueries.class);
+    }
+
+    /** Returns what changes its jobs. */
+    public JobChanges jobChanges() {
+        return bean(JobChanges.class);
+    }
+
+    /** Returns what operates the workers of its schema. */
+    public WorkerOperations workerOperations() {
+        return bean(WorkerOperations.class);
     }
 
     /** Returns the administration of its recurring jobs. */

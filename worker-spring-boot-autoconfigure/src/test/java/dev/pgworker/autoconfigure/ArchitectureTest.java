@@ -103,7 +103,7 @@ class ArchitectureTest {
                 .should()
                 .onlyCallMethodsThat(DescribedPredicate.describe(
                         "change jobs or read parameters",
-                        method -> !method.getOwner().getFullName().equals("dev.pgworker.job.JobAdmin")
+                        method -> !method.getOwner().getFullName().equals("dev.pgworker.job.JobQueries")
                                 || !Set.of("find", "list", "count").contains(method.getName())))
                 .check(production);
     }

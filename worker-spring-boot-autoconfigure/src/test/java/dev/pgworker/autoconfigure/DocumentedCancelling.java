@@ -9,9 +9,10 @@ import org.springframework.stereotype.Service;
 import dev.pgworker.autoconfigure.DocumentedCancelling.Exports.Export;
 import dev.pgworker.job.BulkResult;
 import dev.pgworker.job.Cancellation;
-import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobChange;
+import dev.pgworker.job.JobChanges;
 import dev.pgworker.job.JobKeyMode;
+import dev.pgworker.job.JobQueries;
 import dev.pgworker.job.JobQuery;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.JobSpec;
@@ -40,13 +41,13 @@ class DocumentedCancelling {
         }
 
         private final JobScheduler jobs;
-        private final JobAdmin admin;
+        private final JobChanges changes;
         private final Rows rows;
         private final ExportFile file;
 
-        Exports(JobScheduler jobs, JobAdmin admin, Rows rows, ExportFile file) {
+        Exports(JobScheduler jobs, JobChanges changes, Rows rows, ExportFile file) {
             this.jobs = jobs;
-            this.admin = admin;
+            this.changes = changes;
             this.rows = rows;
             this.file = file;
         }
@@ -60,9 +61,9 @@ class DocumentedCancelling {
 
         /** Returns what became of the export, 10 s later at most; empty if there was none. */
         Optional<Cancellation.State> stop(String account, String user) {
-            return admin.actingAs(user)
+            return changes.actingAs(user)
                     .cancel("export/" + account)
-                    .map(answer -> admin.awaitCancellations(List.of(answer.jobId()), Duration.ofSeconds(10)).stream()
+                    .map(answer -> changes.awaitCancellations(List.of(answer.jobId()), Duration.ofSeconds(10)).stream()
                             .map(Cancellation::state)
                             .findFirst()
                             .orElse(answer.state()));
@@ -80,11 +81,13 @@ class DocumentedCancelling {
     static class More {
 
         private final JobScheduler jobs;
-        private final JobAdmin admin;
+        private final JobQueries queries;
+        private final JobChanges changes;
 
-        More(JobScheduler jobs, JobAdmin admin) {
+        More(JobScheduler jobs, JobQueries queries, JobChanges changes) {
             this.jobs = jobs;
-            this.admin = admin;
+            this.queries = queries;
+            this.changes = changes;
         }
 
         void restart(Export export) {
@@ -100,7 +103,8 @@ class DocumentedCancelling {
 
         BulkResult cancelAll(String queue) {
             JobQuery ofQueue = JobQuery.builder().queueName(queue).build();
-            return admin.change(admin.select(ofQueue, 100_000), new JobChange.Cancel(), (done, soFar, total) -> true);
+            return changes.change(
+                    queries.select(ofQueue, 100_000), new JobChange.Cancel(), (done, soFar, total) -> true);
         }
     }
 }

@@ -6,7 +6,7 @@ import java.util.List;
 import dev.pgworker.history.HistoryEntry;
 import dev.pgworker.history.HistoryOutcome;
 import dev.pgworker.history.HistoryQuery;
-import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobQueries;
 import dev.pgworker.task.JobContext;
 import dev.pgworker.task.JobHandler;
 
@@ -15,13 +15,13 @@ class DocumentedHistory {
 
     record Invoice(String number) {}
 
-    List<HistoryEntry> failedSince(JobAdmin jobAdmin, Instant since) {
+    List<HistoryEntry> failedSince(JobQueries queries, Instant since) {
         HistoryQuery query = HistoryQuery.builder()
                 .taskIdentifier("send_invoice")
                 .outcome(HistoryOutcome.FAILED)
                 .from(since)
                 .build();
-        return jobAdmin.history().list(query).entries();
+        return queries.history().list(query).entries();
     }
 
     record Sent(String invoice, int pages) {}

@@ -6,9 +6,10 @@ import java.util.List;
 import org.springframework.context.annotation.Bean;
 
 import dev.pgworker.job.ActiveWorker;
-import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobQueries;
 import dev.pgworker.job.SweepOptions;
 import dev.pgworker.job.SweepResult;
+import dev.pgworker.job.WorkerOperations;
 import dev.pgworker.task.JobContext;
 import dev.pgworker.task.JobHandler;
 import dev.pgworker.task.JobRecoveryHandler;
@@ -50,10 +51,10 @@ class DocumentedRecovery {
         }
     }
 
-    List<Object> sweep(JobAdmin admin) {
-        SweepResult found = admin.sweep(new SweepOptions(Duration.ofMinutes(2), null, true)); // a dry run
-        SweepResult result = admin.sweep(SweepOptions.DEFAULT);
-        List<ActiveWorker> workers = admin.activeWorkers(Duration.ofMinutes(2)); // with stale()
+    List<Object> sweep(WorkerOperations operations, JobQueries queries) {
+        SweepResult found = operations.sweep(new SweepOptions(Duration.ofMinutes(2), null, true)); // a dry run
+        SweepResult result = operations.sweep(SweepOptions.DEFAULT);
+        List<ActiveWorker> workers = queries.activeWorkers(Duration.ofMinutes(2)); // with stale()
         return List.of(found, result, workers);
     }
 }

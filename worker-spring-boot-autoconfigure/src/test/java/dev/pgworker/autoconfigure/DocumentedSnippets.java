@@ -32,11 +32,12 @@ import dev.pgworker.job.BulkResult;
 import dev.pgworker.job.CleanupResult;
 import dev.pgworker.job.CleanupTask;
 import dev.pgworker.job.Job;
-import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobChange;
+import dev.pgworker.job.JobChanges;
 import dev.pgworker.job.JobCounts;
 import dev.pgworker.job.JobKeyMode;
 import dev.pgworker.job.JobPage;
+import dev.pgworker.job.JobQueries;
 import dev.pgworker.job.JobQuery;
 import dev.pgworker.job.JobRequest;
 import dev.pgworker.job.JobScheduler;
@@ -45,6 +46,7 @@ import dev.pgworker.job.JobSpec;
 import dev.pgworker.job.JobState;
 import dev.pgworker.job.JobWait;
 import dev.pgworker.job.Task;
+import dev.pgworker.job.WorkerOperations;
 import dev.pgworker.statistics.JobStatistics;
 import dev.pgworker.statistics.StatisticsPoint;
 import dev.pgworker.statistics.TaskStatistics;
@@ -299,8 +301,8 @@ class DocumentedSnippets {
         }
     }
 
-    List<Object> lookBack(JobAdmin admin) {
-        JobStatistics statistics = admin.statistics();
+    List<Object> lookBack(JobQueries queries) {
+        JobStatistics statistics = queries.statistics();
         List<StatisticsPoint> day = statistics.series(Duration.ofHours(24), 144); // ten minutes each, the oldest first
         List<TaskStatistics> tasks = statistics.tasks(Duration.ofHours(1)); // by name
         return List.of(day, tasks);
@@ -315,7 +317,7 @@ class DocumentedSnippets {
         return List.of(items, job, paused, resumed, forgotten);
     }
 
-    List<Object> administerManyJobs(JobAdmin admin) {
+    List<Object> administerManyJobs(JobQueries queries, JobChanges changes) {
         JobQuery bounded = JobQuery.builder()
                 .state(JobState.READY)
                 .queueName("invoices")
@@ -323,35 +325,35 @@ class DocumentedSnippets {
                 .payloadLimit(1_000)
                 .build();
         JobPage some =
-                admin.list(bounded); // some.limited(): others may be missing; some.next(): where to go on, if at all
-        JobCounts atLeast = admin.count(bounded); // atLeast.complete(): whether that is all
+                queries.list(bounded); // some.limited(): others may be missing; some.next(): where to go on, if at all
+        JobCounts atLeast = queries.count(bounded); // atLeast.complete(): whether that is all
         JobQuery failedMails = JobQuery.builder()
                 .state(JobState.FAILED)
                 .taskIdentifier("send_mail")
                 .build();
-        JobSelection selection = admin.select(failedMails, 100_000); // ids at this moment, at most 100,000
-        BulkResult changed = admin.change(selection, new JobChange.RunNow(), (done, soFar, total) -> {
+        JobSelection selection = queries.select(failedMails, 100_000); // ids at this moment, at most 100,000
+        BulkResult changed = changes.change(selection, new JobChange.RunNow(), (done, soFar, total) -> {
             log.info("{} of {}", done, total);
             return true; // false stops
         });
-        List<Job> given = admin.actingAs("kim").permanentlyFail(List.of(4711L), "wrong address");
-        Optional<JobWait> wait = admin.waitOf(4711);
+        List<Job> given = changes.actingAs("kim").permanentlyFail(List.of(4711L), "wrong address");
+        Optional<JobWait> wait = queries.waitOf(4711);
         return List.of(some, atLeast, changed, given, wait);
     }
 
-    List<Object> administer(JobAdmin admin) {
+    List<Object> administer(JobQueries queries, WorkerOperations operations) {
         JobQuery failed = JobQuery.builder()
                 .state(JobState.FAILED)
                 .taskIdentifier("send_mail")
                 .search("timeout")
                 .build();
-        JobPage page = admin.list(failed); // newest first, 50 jobs, with payloads
-        JobPage following = admin.list(failed.after(page.next())); // page.next() is null on the last page
-        JobCounts counts = admin.count(JobQuery.ALL); // ready, scheduled, retrying, running, failed
-        Optional<Job> job = admin.find(4711);
-        List<ActiveWorker> workers = admin.activeWorkers();
+        JobPage page = queries.list(failed); // newest first, 50 jobs, with payloads
+        JobPage following = queries.list(failed.after(page.next())); // page.next() is null on the last page
+        JobCounts counts = queries.count(JobQuery.ALL); // ready, scheduled, retrying, running, failed
+        Optional<Job> job = queries.find(4711);
+        List<ActiveWorker> workers = queries.activeWorkers();
 
-        CleanupResult result = admin.cleanup(EnumSet.allOf(CleanupTask.class));
+        CleanupResult result = operations.cleanup(EnumSet.allOf(CleanupTask.class));
         return List.of(following, counts, job, workers, result);
     }
 }

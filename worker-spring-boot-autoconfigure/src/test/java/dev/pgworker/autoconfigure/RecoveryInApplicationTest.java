@@ -22,9 +22,10 @@ import dev.pgworker.event.RecoveryOutcome;
 import dev.pgworker.event.WorkerEvent.JobRecovered;
 import dev.pgworker.event.WorkerEvent.WorkersRecovered;
 import dev.pgworker.job.DeadWorker;
-import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobQueries;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.SweepOptions;
+import dev.pgworker.job.WorkerOperations;
 import dev.pgworker.task.JobRecoveryHandler;
 import dev.pgworker.task.RecoveryDecision;
 
@@ -44,11 +45,11 @@ class RecoveryInApplicationTest {
     @Configuration(proxyBeanMethods = false)
     static class Decisions {
 
-        /** Uses the administration, which uses it. */
+        /** Uses the operations, which use it. */
         @Bean
-        JobRecoveryHandler payments(JobAdmin admin) {
+        JobRecoveryHandler payments(JobQueries queries, WorkerOperations operations) {
             return (job, worker) -> {
-                assertThat(admin.find(job.id())).isPresent();
+                assertThat(queries.find(job.id())).isPresent();
                 return job.taskIdentifier().equals("payment")
                         ? RecoveryDecision.failWithBackoff()
                         : RecoveryDecision.useDefault();
@@ -82,16 +83,16 @@ class RecoveryInApplicationTest {
     void aSweepByHandAsksTheBeansAndTellsThemWhenItIsCommitted() {
         application().withPropertyValues("pgworker.enabled=false").run(context -> {
             killWorkerWithPayment(context.getBean(JobScheduler.class));
-            JobAdmin admin = context.getBean(JobAdmin.class);
+            WorkerOperations operations = context.getBean(WorkerOperations.class);
 
             new TransactionTemplate(new JdbcTransactionManager(context.getBean(DataSource.class)))
                     .executeWithoutResult(status -> {
-                        assertThat(admin.sweep(SweepOptions.DEFAULT).recoveredJobs())
+                        assertThat(operations.sweep(SweepOptions.DEFAULT).recoveredJobs())
                                 .isEqualTo(1);
                         status.setRollbackOnly();
                     });
             assertThat(events.all(JobRecovered.class)).as("rolled back").isEmpty();
-            assertThat(admin.sweep(SweepOptions.DEFAULT).recoveredJobs()).isEqualTo(1);
+            assertThat(operations.sweep(SweepOptions.DEFAULT).recoveredJobs()).isEqualTo(1);
 
             DeadWorker dead = new DeadWorker("dead", DeadWorker.Reason.NO_HEARTBEAT, "admin");
             assertThat(events.all(JobRecovered.class))

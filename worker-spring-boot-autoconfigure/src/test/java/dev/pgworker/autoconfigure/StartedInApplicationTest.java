@@ -15,7 +15,7 @@ import dev.pgworker.autoconfigure.testing.TestDatabase;
 import dev.pgworker.crontab.CronItemStatus;
 import dev.pgworker.event.WorkerEvent.ListenerConnecting;
 import dev.pgworker.job.ActiveWorker;
-import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobQueries;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -51,10 +51,10 @@ class StartedInApplicationTest {
                             .extracting(Worker::status)
                             .allMatch(WorkerStatus::listening)
                             .allMatch(status -> status.starting().isEmpty());
-                    JobAdmin admin = context.getBean(WorkerInstances.class)
+                    JobQueries queries = context.getBean(WorkerInstances.class)
                             .get(WorkerInstances.DEFAULT)
-                            .jobAdmin();
-                    assertThat(admin.registeredWorkers())
+                            .jobQueries();
+                    assertThat(queries.registeredWorkers())
                             .extracting(ActiveWorker::id)
                             .containsExactlyInAnyOrderElementsOf(
                                     workers.stream().map(Worker::id).toList());

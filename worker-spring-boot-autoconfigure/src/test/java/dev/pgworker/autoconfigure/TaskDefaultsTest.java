@@ -18,7 +18,7 @@ import dev.pgworker.autoconfigure.testing.RecordedEvents;
 import dev.pgworker.autoconfigure.testing.TestDatabase;
 import dev.pgworker.event.WorkerEvent.JobFailed;
 import dev.pgworker.job.Job;
-import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobQueries;
 import dev.pgworker.job.JobRequest;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.JobSpec;
@@ -108,13 +108,13 @@ class TaskDefaultsTest {
                     long quick = jobs.addJob("quick").id();
                     events.await(JobFailed.class);
 
-                    JobAdmin admin = context.getBean(JobAdmin.class);
-                    Job after = admin.find(slow).orElseThrow();
-                    assertThat(Duration.between(admin.now(), after.runAt()))
+                    JobQueries queries = context.getBean(JobQueries.class);
+                    Job after = queries.find(slow).orElseThrow();
+                    assertThat(Duration.between(queries.now(), after.runAt()))
                             .isBetween(Duration.ofMinutes(53), Duration.ofMinutes(66));
-                    Job failed = admin.find(quick).orElseThrow();
+                    Job failed = queries.find(quick).orElseThrow();
                     assertThat(failed.lastError()).contains("on purpose");
-                    assertThat(Duration.between(admin.now(), failed.runAt()))
+                    assertThat(Duration.between(queries.now(), failed.runAt()))
                             .isBetween(Duration.ofMinutes(107), Duration.ofMinutes(132));
                 });
     }

@@ -44,9 +44,11 @@ import dev.pgworker.autoconfigure.testing.TestDatabase;
 import dev.pgworker.event.WorkerEvent.JobCompleted;
 import dev.pgworker.event.WorkerEvent.WorkerStarted;
 import dev.pgworker.event.WorkerEvent.WorkerStopped;
-import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobChanges;
+import dev.pgworker.job.JobQueries;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.Task;
+import dev.pgworker.job.WorkerOperations;
 import dev.pgworker.schema.SchemaMigrator;
 import dev.pgworker.schema.SchemaMode;
 import dev.pgworker.schema.WorkerSchema;
@@ -80,7 +82,9 @@ class WorkerAutoConfigurationTest {
                     .hasSingleBean(SchemaMigrator.class)
                     .hasSingleBean(WorkerSchemaInitializer.class)
                     .hasSingleBean(JobScheduler.class)
-                    .hasSingleBean(JobAdmin.class)
+                    .hasSingleBean(JobQueries.class)
+                    .hasSingleBean(JobChanges.class)
+                    .hasSingleBean(WorkerOperations.class)
                     .hasSingleBean(Worker.class)
                     .doesNotHaveBean(Flyway.class);
             events.await(WorkerStarted.class);

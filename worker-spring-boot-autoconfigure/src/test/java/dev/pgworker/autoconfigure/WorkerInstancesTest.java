@@ -49,7 +49,7 @@ import dev.pgworker.autoconfigure.testing.TestDatabase;
 import dev.pgworker.crontab.CronItem;
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.event.WorkerEventListener;
-import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobQueries;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.Task;
 import dev.pgworker.schema.WorkerSchema;
@@ -167,7 +167,7 @@ class WorkerInstancesTest {
                     assertThat(instance.schema()).isEqualTo(new WorkerSchema(db.schema() + "_app"));
                     assertThat(instance.settings().concurrency()).isEqualTo(3);
                     assertThat(instance.settings().pollInterval()).hasSeconds(1);
-                    assertThat(instance.jobAdmin().activeWorkers()).hasSize(1);
+                    assertThat(instance.jobQueries().activeWorkers()).hasSize(1);
                 });
     }
 
@@ -453,7 +453,7 @@ class WorkerInstancesTest {
             assertThat(isInstalledIn(TestPostgres.jdbcUrl())).isFalse();
             long job = context.getBean(JobScheduler.class).addJob("tx").id();
             Awaitility.await()
-                    .until(() -> context.getBean(JobAdmin.class).find(job).isEmpty());
+                    .until(() -> context.getBean(JobQueries.class).find(job).isEmpty());
         });
     }
 

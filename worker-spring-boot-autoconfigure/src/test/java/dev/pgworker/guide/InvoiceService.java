@@ -5,7 +5,7 @@ import java.time.Duration;
 import org.springframework.stereotype.Service;
 import org.springframework.transaction.annotation.Transactional;
 
-import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobChanges;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.JobSpec;
 
@@ -13,11 +13,11 @@ import dev.pgworker.job.JobSpec;
 class InvoiceService {
 
     private final JobScheduler jobs;
-    private final JobAdmin admin;
+    private final JobChanges changes;
 
-    InvoiceService(JobScheduler jobs, JobAdmin admin) {
+    InvoiceService(JobScheduler jobs, JobChanges changes) {
         this.jobs = jobs;
-        this.admin = admin;
+        this.changes = changes;
     }
 
     @Transactional
@@ -31,6 +31,6 @@ class InvoiceService {
     }
 
     void cancel(String number) {
-        admin.remove("invoice-" + number);
+        changes.remove("invoice-" + number);
     }
 }

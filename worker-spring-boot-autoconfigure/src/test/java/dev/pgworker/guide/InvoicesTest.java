@@ -9,7 +9,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 
 import dev.pgworker.Worker;
 import dev.pgworker.autoconfigure.testing.TestDatabase;
-import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobQueries;
 import dev.pgworker.job.JobQuery;
 import dev.pgworker.schedule.JobSchedules;
 import dev.pgworker.schedule.ScheduleQuery;
@@ -46,11 +46,11 @@ class InvoicesTest {
                 .withPropertyValues("pgworker.auto-startup=false")
                 .run(context -> {
                     InvoiceService service = context.getBean(InvoiceService.class);
-                    JobAdmin admin = context.getBean(JobAdmin.class);
+                    JobQueries queries = context.getBean(JobQueries.class);
                     service.issue(new Invoice("1", "ada@example.org"));
                     service.issue(new Invoice("2", "bob@example.org"));
                     service.cancel("2");
-                    assertThat(admin.count(JobQuery.ALL).scheduled()).isEqualTo(1);
+                    assertThat(queries.count(JobQuery.ALL).scheduled()).isEqualTo(1);
                     db.sql("select {schema}.reschedule_jobs(array(select id from {schema}.jobs), run_at => now())")
                             .query()
                             .listOfRows();

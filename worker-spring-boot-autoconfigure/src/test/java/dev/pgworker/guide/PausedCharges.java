@@ -5,10 +5,11 @@ import java.util.List;
 import org.springframework.context.event.EventListener;
 import org.springframework.stereotype.Component;
 
-import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobQueries;
 import dev.pgworker.job.Pause;
 import dev.pgworker.job.PauseTarget;
 import dev.pgworker.job.Task;
+import dev.pgworker.job.WorkerOperations;
 import dev.pgworker.task.JobHandler;
 
 /** The code of docs/pausing.md. */
@@ -39,11 +40,13 @@ final class PausedCharges {
         record BankOpened() {}
 
         private final Bank bank;
-        private final JobAdmin admin;
+        private final WorkerOperations operations;
+        private final JobQueries queries;
 
-        Charges(Bank bank, JobAdmin admin) {
+        Charges(Bank bank, WorkerOperations operations, JobQueries queries) {
             this.bank = bank;
-            this.admin = admin;
+            this.operations = operations;
+            this.queries = queries;
         }
 
         @JobHandler("charge_card")
@@ -51,18 +54,18 @@ final class PausedCharges {
             try {
                 bank.charge(charge.card(), charge.cents());
             } catch (BankClosedException e) {
-                admin.actingAs("bank client").pause(CHARGES, "The bank is closed");
+                operations.actingAs("bank client").pause(CHARGES, "The bank is closed");
                 throw e; // this attempt counts; no other one begins before the bank opens
             }
         }
 
         @EventListener
         void open(BankOpened opened) {
-            admin.actingAs("bank client").resume(CHARGES);
+            operations.actingAs("bank client").resume(CHARGES);
         }
 
         List<Pause> whatIsPaused() {
-            return admin.pauses(); // what, since when, by whom and why
+            return queries.pauses(); // what, since when, by whom and why
         }
     }
 }

@@ -10,24 +10,24 @@ import org.jspecify.annotations.Nullable;
 
 import dev.pgworker.Worker;
 import dev.pgworker.job.Job;
-import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobQueries;
 
 /** Says in what state a job is, and why it does not run. */
 final class JobDiagnosis {
 
-    private final JobAdmin admin;
+    private final JobQueries queries;
     private final TestSchemaTables tables;
     private final Worker worker;
 
-    JobDiagnosis(JobAdmin admin, TestSchemaTables tables, Worker worker) {
-        this.admin = admin;
+    JobDiagnosis(JobQueries queries, TestSchemaTables tables, Worker worker) {
+        this.queries = queries;
         this.tables = tables;
         this.worker = worker;
     }
 
     /** Returns a clause to stand after "because". */
     String of(long id, EnqueuedJobs jobs) {
-        Optional<Job> found = admin.find(id);
+        Optional<Job> found = queries.find(id);
         if (found.isEmpty()) {
             return "there is no such job: it was completed or removed, or the transaction that added it has not been committed";
         }

@@ -31,8 +31,8 @@ import dev.pgworker.WorkerStatus;
 import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.job.ActiveWorker;
 import dev.pgworker.job.Job;
-import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobPage;
+import dev.pgworker.job.JobQueries;
 import dev.pgworker.job.JobQuery;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.Task;
@@ -66,7 +66,7 @@ public final class TestWorker implements AutoCloseable {
     private final Supplier<List<Worker>> neighbours;
     private final JobScheduler jobScheduler;
     private final PayloadCodec codec;
-    private final JobAdmin admin;
+    private final JobQueries queries;
     private final JobSignals signals;
     private final TestSchemaTables tables;
     private final RunRecorder recorder;
@@ -91,7 +91,7 @@ public final class TestWorker implements AutoCloseable {
         this.neighbours = neighbours;
         this.jobScheduler = jobScheduler;
         this.codec = codec;
-        this.admin = WorkerClient.jobAdmin(dataSource, schema);
+        this.queries = WorkerClient.jobQueries(dataSource, schema);
         this.signals = WorkerClient.jobSignals(dataSource, schema, codec, StepSettings.DEFAULT);
         this.tables = new TestSchemaTables(dataSource, schema);
         this.recorder = recorder;
@@ -156,7 +156,7 @@ public final class TestWorker implements AutoCloseable {
      * @param job only its id counts
      */
     public List<JobStep> steps(Job job) {
-        return admin.steps(job.id(), true);
+        return queries.steps(job.id(), true);
     }
 
     /** Returns which steps an attempt ran, and which earlier attempts had recorded; of the same jobs as {@link #steps(Job)}. */
@@ -272,7 +272,7 @@ public final class TestWorker implements AutoCloseable {
                 run -> run.job().id() == job.id(),
                 timeout,
                 used -> job + " has not been run, because "
-                        + new JobDiagnosis(admin, tables, used).of(job.id(), jobs()));
+                        + new JobDiagnosis(queries, tables, used).of(job.id(), jobs()));
     }
 
     /** As {@link #await(Task, Duration)}, for at most ten seconds. */
@@ -307,7 +307,7 @@ public final class TestWorker implements AutoCloseable {
             return jobs.of(identifier).list().stream()
                     .findFirst()
                     .map(job -> job + " has not been run, because "
-                            + new JobDiagnosis(admin, tables, used).of(job.id(), jobs))
+                            + new JobDiagnosis(queries, tables, used).of(job.id(), jobs))
                     .orElseGet(() -> "No job of task \"" + identifier + "\" has been run"
                             + ", and there is none that is committed" + served + ". In all, " + jobs);
         });
@@ -351,7 +351,7 @@ public final class TestWorker implements AutoCloseable {
         for (int i = described.size() - 1; i >= 0; i--) {
             JobRun run = described.get(i);
             if (run.outcome() != JobRun.Outcome.COMPLETED && seen.add(run.job().id())) {
-                described.set(i, run.withNext(admin.find(run.job().id()).orElse(null)));
+                described.set(i, run.withNext(queries.find(run.job().id()).orElse(null)));
             }
         }
         return new JobRuns(described);
@@ -366,7 +366,7 @@ public final class TestWorker implements AutoCloseable {
         Long after = null;
         do {
             JobPage page =
-                    admin.list(JobQuery.builder().pageSize(PAGE).after(after).build());
+                    queries.list(JobQuery.builder().pageSize(PAGE).after(after).build());
             jobs.addAll(page.jobs());
             after = page.next();
         } while (after != null);
@@ -434,7 +434,7 @@ public final class TestWorker implements AutoCloseable {
     }
 
     private void requireNoOtherWorker(String action) {
-        List<String> others = admin.activeWorkers(LIVING).stream()
+        List<String> others = queries.activeWorkers(LIVING).stream()
                 .filter(other -> !other.stale())
                 .map(ActiveWorker::id)
                 .toList();

@@ -309,7 +309,7 @@ class TestWorkerTest {
 
         worker.advance(Duration.ofHours(1));
 
-        assertThat(WorkerClient.jobAdmin(dataSource, schema).activeWorkers(Duration.ofMinutes(30)))
+        assertThat(WorkerClient.jobQueries(dataSource, schema).activeWorkers(Duration.ofMinutes(30)))
                 .singleElement()
                 .matches(dead -> dead.stale());
     }
@@ -361,7 +361,7 @@ class TestWorkerTest {
                         JobSpec.builder().runIn(Duration.ofHours(1)).build());
         Job unserved = worker.jobScheduler().addJob("helo", null);
         Job removed = add("Bob");
-        WorkerClient.jobAdmin(dataSource, schema).complete(List.of(removed.id()));
+        WorkerClient.jobChanges(dataSource, schema).complete(List.of(removed.id()));
         Job failed = worker.jobScheduler().addJob("error", "deep");
         worker.runDue();
         worker.forgetRuns();
@@ -460,7 +460,7 @@ class TestWorkerTest {
         assertThatThrownBy(() -> none.runDue())
                 .isInstanceOf(IllegalStateException.class)
                 .hasMessageContaining("pgworker.enabled");
-        WorkerClient.jobAdmin(dataSource, schema)
+        WorkerClient.jobChanges(dataSource, schema)
                 .reschedule(
                         Set.of(job.id()),
                         Rescheduling.builder().runIn(Duration.ofHours(1)).build());

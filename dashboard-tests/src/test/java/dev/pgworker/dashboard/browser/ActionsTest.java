@@ -188,7 +188,7 @@ class ActionsTest extends DashboardTest {
         confirm();
 
         browser.awaitText(".activity", "Done: 130 jobs changed");
-        assertThat(shop.admin()
+        assertThat(shop.queries()
                         .count(JobQuery.builder().taskIdentifier("print_label").build())
                         .ready())
                 .isEqualTo(130);

@@ -27,7 +27,8 @@ class ReadOnlyTest extends DashboardTest {
             assertThat(browser.text("main")).doesNotContain("4242");
             browser.awaitText(".sidebar", "Read-only");
             browser.press("main", "Run again");
-            assertThat(careful.admin().find(job.id()).orElseThrow().attempts()).isEqualTo(25);
+            assertThat(careful.queries().find(job.id()).orElseThrow().attempts())
+                    .isEqualTo(25);
             browser.open("history");
             browser.awaitText("main", "pgworker.history.enabled=true");
             browser.open("");

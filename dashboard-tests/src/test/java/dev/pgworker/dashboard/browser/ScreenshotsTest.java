@@ -14,7 +14,7 @@ import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.jdbc.core.simple.JdbcClient;
 
 import dev.pgworker.job.Job;
-import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobQueries;
 import dev.pgworker.job.JobQuery;
 import dev.pgworker.job.JobState;
 import dev.pgworker.samples.dashboard.DashboardApplication;
@@ -60,7 +60,7 @@ class ScreenshotsTest {
                         "--server.port=0",
                         "--shop.order-every=700ms",
                         "--shop.step=60ms")) {
-            JobAdmin jobs = shop.getBean(JobAdmin.class);
+            JobQueries jobs = shop.getBean(JobQueries.class);
             try (Browser browser = new Browser("http://localhost:"
                     + shop.getEnvironment().getRequiredProperty("local.server.port") + "/pgworker/")) {
                 org.awaitility.Awaitility.await()

@@ -14,7 +14,7 @@ import org.springframework.jdbc.core.simple.JdbcClient;
 import tools.jackson.databind.JsonNode;
 
 import dev.pgworker.autoconfigure.WorkerInstances;
-import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobQueries;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.limit.JobLimits;
 import dev.pgworker.schedule.JobSchedules;
@@ -85,8 +85,8 @@ final class Shop implements AutoCloseable {
         return context.getBean(JobScheduler.class);
     }
 
-    JobAdmin admin() {
-        return context.getBean(JobAdmin.class);
+    JobQueries queries() {
+        return context.getBean(JobQueries.class);
     }
 
     JobSchedules schedules() {

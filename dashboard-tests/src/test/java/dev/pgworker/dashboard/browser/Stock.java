@@ -159,11 +159,11 @@ final class Stock {
     }
 
     boolean exists(Job job) {
-        return shop.admin().find(job.id()).isPresent();
+        return shop.queries().find(job.id()).isPresent();
     }
 
     Job now(Job job) {
-        return shop.admin().find(job.id()).orElseThrow();
+        return shop.queries().find(job.id()).orElseThrow();
     }
 
     void clear() {

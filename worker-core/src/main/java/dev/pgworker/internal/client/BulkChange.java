@@ -20,7 +20,7 @@ final class BulkChange {
     /** More are not logged. */
     private static final int MOST_KEPT = 20;
 
-    private final JobChanges changes;
+    private final JdbcJobChanges changes;
     private final ChangeReport report;
     private final JobChange change;
     private final ChangeStatement statement;
@@ -29,7 +29,7 @@ final class BulkChange {
     private int changed;
     private final List<Long> first = new ArrayList<>();
 
-    BulkChange(JobChanges changes, ChangeReport report, JobChange change) {
+    BulkChange(JdbcJobChanges changes, ChangeReport report, JobChange change) {
         List<Object> unused = ChangeStatement.values(change, report.user());
         this.changes = changes;
         this.report = report;

@@ -17,9 +17,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
 import dev.pgworker.job.Job;
-import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobCounts;
 import dev.pgworker.job.JobPage;
+import dev.pgworker.job.JobQueries;
 import dev.pgworker.job.JobQuery;
 import dev.pgworker.job.JobSelection;
 import dev.pgworker.job.JobSort;
@@ -62,7 +62,8 @@ class BoundedReadsTest {
             JobQuery bounded = filter.toBuilder().scanLimit(400).pageSize(1000).build();
             for (JobSort sort : JobSort.values()) {
                 for (JobQuery query : List.of(filter.toBuilder().pageSize(1000).build(), bounded)) {
-                    JobPage page = db.admin().list(query.toBuilder().sort(sort).build());
+                    JobPage page =
+                            db.queries().list(query.toBuilder().sort(sort).build());
                     assertThat(page.jobs())
                             .as("%s by %s", query, sort)
                             .containsExactlyElementsOf(
@@ -71,8 +72,8 @@ class BoundedReadsTest {
                     assertThat(page.limited()).as("%s by %s", query, sort).isFalse();
                 }
             }
-            assertThat(db.admin().count(bounded)).as("%s", filter).isEqualTo(counts(expected, now));
-            assertThat(db.admin().select(bounded, 1000))
+            assertThat(db.queries().count(bounded)).as("%s", filter).isEqualTo(counts(expected, now));
+            assertThat(db.queries().select(bounded, 1000))
                     .isEqualTo(new JobSelection(
                             expected.stream().map(Job::id).sorted().toList(), true));
         }
@@ -108,7 +109,7 @@ class BoundedReadsTest {
         List<Long> seen = new ArrayList<>();
         JobQuery query = first;
         while (true) {
-            JobPage page = db.admin().list(query);
+            JobPage page = db.queries().list(query);
             page.jobs().forEach(job -> seen.add(job.id()));
             if (page.next() == null) {
                 assertThat(page.limited()).isFalse();
@@ -126,20 +127,21 @@ class BoundedReadsTest {
         for (JobQuery filter : filters(everything())) {
             for (JobSort sort : JobSort.values()) {
                 JobQuery query = filter.toBuilder().pageSize(5).sort(sort).build();
-                JobPage page = db.admin().list(query.toBuilder().scanLimit(20).build());
+                JobPage page = db.queries().list(query.toBuilder().scanLimit(20).build());
                 assertThat(page.limited()
                                 || page.next() != null
-                                || page.jobs().equals(db.admin().list(query).jobs()))
+                                || page.jobs().equals(db.queries().list(query).jobs()))
                         .as("%s", query)
                         .isTrue();
             }
-            JobCounts counts = db.admin().count(filter.toBuilder().scanLimit(20).build());
+            JobCounts counts =
+                    db.queries().count(filter.toBuilder().scanLimit(20).build());
             JobSelection selection =
-                    db.admin().select(filter.toBuilder().scanLimit(20).build(), 1000);
-            assertThat(counts.complete() && !counts.equals(db.admin().count(filter)))
+                    db.queries().select(filter.toBuilder().scanLimit(20).build(), 1000);
+            assertThat(counts.complete() && !counts.equals(db.queries().count(filter)))
                     .as("%s", filter)
                     .isFalse();
-            assertThat(selection.complete() && !selection.equals(db.admin().select(filter, 1000)))
+            assertThat(selection.complete() && !selection.equals(db.queries().select(filter, 1000)))
                     .as("%s", filter)
                     .isFalse();
         }
@@ -169,7 +171,7 @@ class BoundedReadsTest {
     private List<Long> allPages(JobQuery first, long step) {
         List<Long> seen = new ArrayList<>();
         for (JobQuery query = first; query != null; ) {
-            JobPage page = db.admin().list(query);
+            JobPage page = db.queries().list(query);
             page.jobs().forEach(job -> seen.add(job.id()));
             assertThat(page.next()).isIn(null, (long) seen.size());
             assertThat(page.jobs().size()).isLessThanOrEqualTo((int) step);
@@ -190,17 +192,19 @@ class BoundedReadsTest {
         insert("run_at, job_queue_id", "now() + interval '1 day', 1 from generate_series(1, 200) g");
         JobQuery ready = JobQuery.builder().state(JobState.READY).scanLimit(10).build();
 
-        assertThat(db.admin().list(ready)).satisfies(page -> {
+        assertThat(db.queries().list(ready)).satisfies(page -> {
             assertThat(page.jobs()).extracting(Job::id).containsExactly(2L, 1L);
             assertThat(page.limited()).isFalse();
         });
-        assertThat(db.admin().list(ready.toBuilder().queueName("lane").build()).jobs())
+        assertThat(db.queries()
+                        .list(ready.toBuilder().queueName("lane").build())
+                        .jobs())
                 .extracting(Job::id)
                 .containsExactly(2L);
-        assertThat(db.admin().count(ready)).isEqualTo(new JobCounts(2, 0, 0, 0, 0, 0, true));
+        assertThat(db.queries().count(ready)).isEqualTo(new JobCounts(2, 0, 0, 0, 0, 0, true));
         JobQuery later = ready.toBuilder().state(JobState.SCHEDULED).build();
-        assertThat(db.admin().count(later)).isEqualTo(new JobCounts(0, 10, 0, 0, 0, 0, false));
-        assertThat(db.admin()
+        assertThat(db.queries().count(later)).isEqualTo(new JobCounts(0, 10, 0, 0, 0, 0, false));
+        assertThat(db.queries()
                         .list(later.toBuilder().queueName("lane").pageSize(20).build()))
                 .satisfies(page -> {
                     assertThat(page.jobs()).hasSize(10);
@@ -218,25 +222,25 @@ class BoundedReadsTest {
         new Random(1).ints(1_500_000, 'a', 'z').forEach(c -> noise.append((char) c));
         long huge = add(noise.toString());
         long wide = add("\uD83D\uDE00".repeat(10));
-        JobAdmin admin = db.admin();
+        JobQueries queries = db.queries();
 
-        assertThat(admin.list(JobQuery.builder().payloadLimit(4).build()).jobs())
+        assertThat(queries.list(JobQuery.builder().payloadLimit(4).build()).jobs())
                 .extracting(Job::payload)
                 .containsExactly("\"\uD83D\uDE00\uD83D\uDE00\uD83D\uDE00…", "…", "\"xxx…", "\"ab\"");
-        assertThat(admin.list(JobQuery.builder().payloadLimit(0).build()).jobs())
+        assertThat(queries.list(JobQuery.builder().payloadLimit(0).build()).jobs())
                 .extracting(Job::payload)
                 .containsOnly("");
-        assertThat(admin.find(List.of(huge), 4))
+        assertThat(queries.find(List.of(huge), 4))
                 .extracting(Job::payload)
                 .containsExactly("\"" + noise.substring(0, 3) + "…");
-        assertThat(admin.find(List.of(large, 999L, small, huge, large), 4))
+        assertThat(queries.find(List.of(large, 999L, small, huge, large), 4))
                 .extracting(Job::payload)
                 .containsExactly("\"xxx…", "\"ab\"", "…");
-        assertThat(admin.find(List.of(), 4)).isEmpty();
-        assertThat(admin.find(large).orElseThrow().payload()).hasSize(100_002);
-        assertThat(admin.find(wide).orElseThrow().payload()).hasSize(22);
+        assertThat(queries.find(List.of(), 4)).isEmpty();
+        assertThat(queries.find(large).orElseThrow().payload()).hasSize(100_002);
+        assertThat(queries.find(wide).orElseThrow().payload()).hasSize(22);
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> admin.find(List.of(1L), -1))
+                .isThrownBy(() -> queries.find(List.of(1L), -1))
                 .withMessageContaining("payloadLimit must be between 0 and 1000000");
     }
 
@@ -250,7 +254,7 @@ class BoundedReadsTest {
         }
         JobQuery query = JobQuery.builder().search("needle").scanLimit(1000).build();
 
-        JobPage first = db.admin().list(query);
+        JobPage first = db.queries().list(query);
         assertThat(first.jobs()).isEmpty();
         assertThat(first.limited()).isTrue();
         assertThat(first.next()).isEqualTo(oldest + 5);
@@ -258,7 +262,7 @@ class BoundedReadsTest {
 
         // Keys and errors are short.
         JobPage withoutPayloads =
-                db.admin().list(query.toBuilder().payloadLimit(0).build());
+                db.queries().list(query.toBuilder().payloadLimit(0).build());
         assertThat(withoutPayloads.jobs()).isEmpty();
         assertThat(withoutPayloads.limited()).isFalse();
     }
@@ -309,7 +313,7 @@ class BoundedReadsTest {
     }
 
     private List<Job> everything() {
-        return db.admin().list(JobQuery.builder().pageSize(1000).build()).jobs();
+        return db.queries().list(JobQuery.builder().pageSize(1000).build()).jobs();
     }
 
     private Instant now() {
@@ -356,7 +360,9 @@ class BoundedReadsTest {
         JobQuery running =
                 JobQuery.builder().state(JobState.RUNNING).scanLimit(10).build();
         JobQuery queued = running.toBuilder().queueName("q1").build();
-        assertThat(db.admin().count(queued.toBuilder().queueName("q0").build()).complete())
+        assertThat(db.queries()
+                        .count(queued.toBuilder().queueName("q0").build())
+                        .complete())
                 .as("the queue is not locked, but its job")
                 .isFalse();
         db.sql(
@@ -370,7 +376,7 @@ class BoundedReadsTest {
 
         for (JobSort sort : JobSort.values()) {
             for (JobQuery query : List.of(running, queued)) {
-                JobPage page = db.admin().list(query.toBuilder().sort(sort).build());
+                JobPage page = db.queries().list(query.toBuilder().sort(sort).build());
                 List<Long> expected = sort == JobSort.OLDEST
                         ? (query.equals(queued) ? List.of(1, 3, 49) : List.of(0, 1, 3, 49))
                                 .stream().map(ids::get).toList()
@@ -382,12 +388,12 @@ class BoundedReadsTest {
                 assertThat(page.limited()).isTrue();
             }
         }
-        JobCounts counts = db.admin().count(running);
+        JobCounts counts = db.queries().count(running);
         assertThat(counts.running()).isEqualTo(2);
         assertThat(counts.complete()).isFalse();
-        JobPage first = db.admin().list(running.toBuilder().pageSize(1).build());
+        JobPage first = db.queries().list(running.toBuilder().pageSize(1).build());
         assertThat(first.jobs()).extracting(Job::id).containsExactly(ids.get(49));
-        assertThat(db.admin()
+        assertThat(db.queries()
                         .list(running.toBuilder()
                                 .pageSize(1)
                                 .after(first.next())

@@ -19,14 +19,16 @@ import dev.pgworker.job.BulkProgress;
 import dev.pgworker.job.BulkResult;
 import dev.pgworker.job.CleanupTask;
 import dev.pgworker.job.Job;
-import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobChange;
+import dev.pgworker.job.JobChanges;
+import dev.pgworker.job.JobQueries;
 import dev.pgworker.job.JobQuery;
 import dev.pgworker.job.JobSelection;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.job.JobState;
 import dev.pgworker.job.Rescheduling;
 import dev.pgworker.job.SweepOptions;
+import dev.pgworker.job.WorkerOperations;
 import dev.pgworker.recovery.RecoverySettings;
 import dev.pgworker.testing.InterceptedDataSource;
 import dev.pgworker.testing.LogCapture;
@@ -53,8 +55,16 @@ class BulkChangeTest {
         log.close();
     }
 
-    private JobAdmin admin() {
-        return WorkerClient.jobAdmin(
+    private JobQueries queries() {
+        return db.queries();
+    }
+
+    private JobChanges changes() {
+        return WorkerClient.jobChanges(db.dataSource(), db.schema(), () -> List.of(events));
+    }
+
+    private WorkerOperations operations() {
+        return WorkerClient.workerOperations(
                 db.dataSource(), db.schema(), RecoverySettings.DEFAULT, List::of, () -> List.of(events));
     }
 
@@ -63,7 +73,7 @@ class BulkChangeTest {
         List<Long> ids = add(3);
         lock(ids.get(1));
 
-        List<Job> removed = admin().remove(List.of(ids.get(2), ids.get(1), 999_999L, ids.get(0)));
+        List<Job> removed = changes().remove(List.of(ids.get(2), ids.get(1), 999_999L, ids.get(0)));
 
         assertThat(removed).extracting(Job::id).containsExactly(ids.get(2), ids.get(0));
         assertThat(removed.get(0).payload()).isEqualTo("2");
@@ -75,20 +85,21 @@ class BulkChangeTest {
         List<Long> ids = add(1_201);
         lock(ids.get(700));
         JobSelection selection =
-                admin().select(JobQuery.builder().taskIdentifier("mail").build(), 10_000);
+                queries().select(JobQuery.builder().taskIdentifier("mail").build(), 10_000);
         add(1);
         List<String> steps = new ArrayList<>();
 
-        BulkResult result = admin().change(
-                        selection, new JobChange.Fail("no longer needed"), (done, changed, total) -> {
-                            steps.add(done + " " + changed + " " + total);
-                            return true;
-                        });
+        BulkResult result = changes()
+                .change(selection, new JobChange.Fail("no longer needed"), (done, changed, total) -> {
+                    steps.add(done + " " + changed + " " + total);
+                    return true;
+                });
 
         assertThat(selection).isEqualTo(new JobSelection(ids, true));
         assertThat(result).isEqualTo(new BulkResult(1_201, 1_201, 1_200));
         assertThat(steps).containsExactly("500 500 1201", "1000 999 1201", "1201 1200 1201");
-        assertThat(admin().count(JobQuery.builder().search("no longer needed").build())
+        assertThat(queries()
+                        .count(JobQuery.builder().search("no longer needed").build())
                         .failed())
                 .isEqualTo(1_200);
         assertThat(events.all(JobsChanged.class))
@@ -107,16 +118,16 @@ class BulkChangeTest {
     @Test
     void everyChangeCanBeMadeInBulk() {
         List<Long> ids = add(4);
-        admin().permanentlyFail(ids, "broken");
+        changes().permanentlyFail(ids, "broken");
         JobSelection failed =
-                admin().select(JobQuery.builder().state(JobState.FAILED).build(), 3);
+                queries().select(JobQuery.builder().state(JobState.FAILED).build(), 3);
         assertThat(failed).isEqualTo(new JobSelection(ids.subList(0, 3), false));
 
         assertThat(bulk(new JobChange.RunNow(), failed.ids())).isEqualTo(3);
-        assertThat(admin().count(JobQuery.ALL).ready()).isEqualTo(3);
+        assertThat(queries().count(JobQuery.ALL).ready()).isEqualTo(3);
         Rescheduling later = Rescheduling.builder().priority(7).maxAttempts(3).build();
         assertThat(bulk(new JobChange.Reschedule(later), ids.subList(0, 1))).isEqualTo(1);
-        assertThat(admin().find(ids.get(0)).orElseThrow().priority()).isEqualTo(7);
+        assertThat(queries().find(ids.get(0)).orElseThrow().priority()).isEqualTo(7);
         assertThat(bulk(new JobChange.Complete(), ids.subList(0, 1))).isEqualTo(1);
         assertThat(bulk(new JobChange.Remove(), ids)).isEqualTo(3);
         assertThat(bulk(new JobChange.Remove(), ids)).isZero();
@@ -126,15 +137,15 @@ class BulkChangeTest {
     }
 
     private int bulk(JobChange change, List<Long> ids) {
-        return admin().change(new JobSelection(ids, true), change, ON).changed();
+        return changes().change(new JobSelection(ids, true), change, ON).changed();
     }
 
     @Test
     void progressStopsAChange() {
         List<Long> ids = add(1_100);
 
-        BulkResult result = admin().change(
-                        new JobSelection(ids, true), new JobChange.Remove(), (done, changed, total) -> done < 1_000);
+        BulkResult result = changes()
+                .change(new JobSelection(ids, true), new JobChange.Remove(), (done, changed, total) -> done < 1_000);
 
         assertThat(result).isEqualTo(new BulkResult(1_100, 1_000, 1_000));
         assertThat(db.jobs()).isEqualTo(100);
@@ -144,11 +155,11 @@ class BulkChangeTest {
     void anInterruptionStopsAChangeAndIsKept() {
         List<Long> ids = add(1_100);
 
-        BulkResult result = admin().change(
-                        new JobSelection(ids, true), new JobChange.Remove(), (done, changed, total) -> {
-                            Thread.currentThread().interrupt();
-                            return true;
-                        });
+        BulkResult result = changes()
+                .change(new JobSelection(ids, true), new JobChange.Remove(), (done, changed, total) -> {
+                    Thread.currentThread().interrupt();
+                    return true;
+                });
 
         assertThat(Thread.interrupted()).isTrue();
         assertThat(result).isEqualTo(new BulkResult(1_100, 500, 500));
@@ -159,10 +170,10 @@ class BulkChangeTest {
     void whatProgressThrowsIsPassedOn() {
         List<Long> ids = add(600);
 
-        assertThatThrownBy(() -> admin().change(
-                                new JobSelection(ids, true), new JobChange.Remove(), (done, changed, total) -> {
-                                    throw new IllegalStateException("the page is closed");
-                                }))
+        assertThatThrownBy(() -> changes()
+                        .change(new JobSelection(ids, true), new JobChange.Remove(), (done, changed, total) -> {
+                            throw new IllegalStateException("the page is closed");
+                        }))
                 .isInstanceOf(IllegalStateException.class)
                 .hasMessage("the page is closed");
 
@@ -174,7 +185,7 @@ class BulkChangeTest {
     void afterAnOutageItIsSaidHowManyAreDone() {
         List<Long> ids = add(1_100);
         AtomicInteger calls = new AtomicInteger();
-        JobAdmin broken = WorkerClient.jobAdmin(
+        JobChanges broken = WorkerClient.jobChanges(
                 new InterceptedDataSource(db.dataSource(), (call, proceed) -> {
                     if (call.is("executeQuery", "pgworker_remove_jobs") && calls.incrementAndGet() == 2) {
                         throw new SQLException("connection lost", "08006");
@@ -198,13 +209,13 @@ class BulkChangeTest {
 
         transaction.executeWithoutResult(status -> {
             bulk(new JobChange.Remove(), ids.subList(0, 1));
-            admin().remove(ids.subList(1, 2));
+            changes().remove(ids.subList(1, 2));
             assertThat(events.all(JobsChanged.class)).hasSize(1);
             status.setRollbackOnly();
         });
 
-        assertThat(admin().find(ids.get(0))).isEmpty();
-        assertThat(admin().find(ids.get(1))).isPresent();
+        assertThat(queries().find(ids.get(0))).isEmpty();
+        assertThat(queries().find(ids.get(1))).isPresent();
         assertThat(events.all(JobsChanged.class))
                 .as("not of what was rolled back")
                 .hasSize(1);
@@ -217,21 +228,22 @@ class BulkChangeTest {
         long keyed = db.scheduler()
                 .addJob("mail", 1, JobSpec.builder().jobKey("k").queueName("q").build())
                 .id();
-        JobAdmin kim = admin().actingAs("kim");
+        JobChanges kim = changes().actingAs("kim");
+        WorkerOperations operator = operations().actingAs("kim");
 
         kim.runNow(ids);
         kim.remove("k");
         kim.complete(ids);
         kim.complete(ids);
-        kim.forceUnlockWorkers(List.of("w\nForged: line"));
-        kim.cleanup(EnumSet.of(CleanupTask.GC_JOB_QUEUES));
-        kim.cleanup(EnumSet.of(CleanupTask.GC_JOB_QUEUES));
+        operator.forceUnlockWorkers(List.of("w\nForged: line"));
+        operator.cleanup(EnumSet.of(CleanupTask.GC_JOB_QUEUES));
+        operator.cleanup(EnumSet.of(CleanupTask.GC_JOB_QUEUES));
         db.sql(
                         "insert into {schema}._private_workers (id, last_heartbeat_at) values ('dead', now() - interval '1 day')")
                 .update();
-        kim.sweep(new SweepOptions(null, null, true));
-        kim.sweep(new SweepOptions(null, null, false));
-        admin().forceUnlockWorkers(List.of("other"));
+        operator.sweep(new SweepOptions(null, null, true));
+        operator.sweep(new SweepOptions(null, null, false));
+        operations().forceUnlockWorkers(List.of("other"));
 
         assertThat(log.messages())
                 .containsExactly(
@@ -257,40 +269,41 @@ class BulkChangeTest {
     void aNameForgesNoLine() {
         List<Long> ids = add(1);
 
-        admin().actingAs("kim\"\r\n\u2028\u202e\u0000\ud800 \\ \ud83d\ude00 é").complete(ids);
+        changes()
+                .actingAs("kim\"\r\n\u2028\u202e\u0000\ud800 \\ \ud83d\ude00 é")
+                .complete(ids);
 
         assertThat(log.messages())
                 .containsExactly(
                         "1 job completed by user \"kim\\\"\\u000D\\u000A\\u2028\\u202E\\u0000\\uD800 \\\\ \ud83d\ude00 é\": "
                                 + ids);
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> admin().actingAs(""))
+                .isThrownBy(() -> changes().actingAs(""))
                 .withMessage("user must have 1 to 255 characters, but has 0");
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> admin().actingAs("x".repeat(256)))
+                .isThrownBy(() -> changes().actingAs("x".repeat(256)))
                 .withMessageContaining("has 256");
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> admin().actingAs(null))
+                .isThrownBy(() -> operations().actingAs(null))
                 .withMessageContaining("user");
     }
 
     @Test
     void argumentsAreCheckedFirst() {
-        JobAdmin admin = admin();
         JobSelection none = new JobSelection(List.of(), true);
 
-        assertThat(admin.change(none, new JobChange.Remove(), ON)).isEqualTo(new BulkResult(0, 0, 0));
+        assertThat(changes().change(none, new JobChange.Remove(), ON)).isEqualTo(new BulkResult(0, 0, 0));
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> admin.change(none, new JobChange.Fail(""), ON))
+                .isThrownBy(() -> changes().change(none, new JobChange.Fail(""), ON))
                 .withMessageContaining("reason");
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> admin.change(none, null, ON))
+                .isThrownBy(() -> changes().change(none, null, ON))
                 .withMessageContaining("change");
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> admin.change(null, new JobChange.Remove(), ON))
+                .isThrownBy(() -> changes().change(null, new JobChange.Remove(), ON))
                 .withMessageContaining("selection");
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> admin.select(JobQuery.ALL, 0))
+                .isThrownBy(() -> queries().select(JobQuery.ALL, 0))
                 .withMessageContaining("most must be between 1 and 1000000");
     }
 

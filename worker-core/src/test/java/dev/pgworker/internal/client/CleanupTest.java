@@ -33,11 +33,11 @@ import dev.pgworker.event.WorkerEvent.ListenerConnected;
 import dev.pgworker.event.WorkerEvent.WorkerStarted;
 import dev.pgworker.job.CleanupResult;
 import dev.pgworker.job.CleanupTask;
-import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobRequest;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.job.Rescheduling;
 import dev.pgworker.job.Task;
+import dev.pgworker.job.WorkerOperations;
 import dev.pgworker.testing.RecordingListener;
 import dev.pgworker.testing.TestSchema;
 import dev.pgworker.testsupport.TestPostgres;
@@ -59,12 +59,12 @@ class CleanupTest {
     void deletesUnusedQueuesAndKeepsLockedAndUsedOnes() {
         addToQueue("used");
         long failed = addToQueue("used by a failed job");
-        db.admin().permanentlyFail(List.of(failed), "x");
-        db.admin().complete(List.of(addToQueue("locked"), addToQueue("unused 1"), addToQueue("unused 2")));
+        db.changes().permanentlyFail(List.of(failed), "x");
+        db.changes().complete(List.of(addToQueue("locked"), addToQueue("unused 1"), addToQueue("unused 2")));
         db.sql("update {schema}._private_job_queues set locked_at = now(), locked_by = 'w' where queue_name = 'locked'")
                 .update();
 
-        CleanupResult result = db.admin().cleanup(Set.of(CleanupTask.GC_JOB_QUEUES));
+        CleanupResult result = db.operations().cleanup(Set.of(CleanupTask.GC_JOB_QUEUES));
 
         assertThat(result).isEqualTo(new CleanupResult(Map.of(CleanupTask.GC_JOB_QUEUES, 2L), Set.of()));
         assertThat(queues()).containsExactly("locked", "used", "used by a failed job");
@@ -75,7 +75,7 @@ class CleanupTest {
     void deletesUnusedTasksAndKeepsThoseOfLiveWorkers() {
         db.scheduler().addJob("used");
         for (String task : List.of("unused", "of a live worker", "of a dead worker", "of a worker without metadata")) {
-            db.admin().complete(List.of(db.scheduler().addJob(task).id()));
+            db.changes().complete(List.of(db.scheduler().addJob(task).id()));
         }
         heartbeat("live", "{\"tasks\": [\"of a live worker\"]}", "50 minutes");
         heartbeat("dead", "{\"tasks\": [\"of a dead worker\"]}", "61 minutes");
@@ -83,7 +83,7 @@ class CleanupTest {
         heartbeat("odder", "{\"tasks\": [null, 7]}", "0 minutes");
         heartbeat("silent", null, "0 minutes");
 
-        CleanupResult result = db.admin().cleanup(Set.of(CleanupTask.GC_TASK_IDENTIFIERS));
+        CleanupResult result = db.operations().cleanup(Set.of(CleanupTask.GC_TASK_IDENTIFIERS));
 
         assertThat(result.deleted(CleanupTask.GC_TASK_IDENTIFIERS)).isEqualTo(3);
         assertThat(tasks()).containsExactly("of a live worker", "used");
@@ -98,9 +98,9 @@ class CleanupTest {
                         .query(Integer.class)
                         .single()
                         .equals(1));
-        db.admin().complete(List.of(db.scheduler().addJob("other").id()));
+        db.changes().complete(List.of(db.scheduler().addJob("other").id()));
 
-        assertThat(db.admin().cleanup(EnumSet.allOf(CleanupTask.class)).deleted(CleanupTask.GC_TASK_IDENTIFIERS))
+        assertThat(db.operations().cleanup(EnumSet.allOf(CleanupTask.class)).deleted(CleanupTask.GC_TASK_IDENTIFIERS))
                 .isEqualTo(1);
 
         db.scheduler().addJob(MAIL, 1);
@@ -125,7 +125,7 @@ class CleanupTest {
                   case when i % 100 = 0 then 'w' end, i::text
                 from generate_series(1, 24000) i""").update();
 
-        CleanupResult result = db.admin().cleanup(Set.of(CleanupTask.DELETE_PERMAFAILED_JOBS));
+        CleanupResult result = db.operations().cleanup(Set.of(CleanupTask.DELETE_PERMAFAILED_JOBS));
 
         assertThat(result.deleted(CleanupTask.DELETE_PERMAFAILED_JOBS)).isEqualTo(12_000 - 240);
         assertThat(db.jobs()).isEqualTo(12_240);
@@ -138,23 +138,23 @@ class CleanupTest {
     @Test
     void failedJobsThatSomebodyIsReschedulingAreLeftAlone() throws Exception {
         long kept = addToQueue("lane");
-        db.admin().permanentlyFail(List.of(kept), "x");
+        db.changes().permanentlyFail(List.of(kept), "x");
         new TransactionTemplate(new JdbcTransactionManager(db.dataSource())).executeWithoutResult(status -> {
-            db.admin()
+            db.changes()
                     .reschedule(
                             List.of(kept), Rescheduling.builder().attempts(0).build());
-            assertThat(inAnotherThread(() -> db.admin().cleanup(Set.of(CleanupTask.DELETE_PERMAFAILED_JOBS)))
+            assertThat(inAnotherThread(() -> db.operations().cleanup(Set.of(CleanupTask.DELETE_PERMAFAILED_JOBS)))
                             .deleted(CleanupTask.DELETE_PERMAFAILED_JOBS))
                     .isZero();
         });
-        assertThat(db.admin().find(kept)).isPresent();
+        assertThat(db.queries().find(kept)).isPresent();
     }
 
     @Test
     void whatFailedJobsUsedGoesWithThem() {
-        db.admin().permanentlyFail(List.of(addToQueue("lane")), "x");
+        db.changes().permanentlyFail(List.of(addToQueue("lane")), "x");
 
-        CleanupResult result = db.admin().cleanup(EnumSet.allOf(CleanupTask.class));
+        CleanupResult result = db.operations().cleanup(EnumSet.allOf(CleanupTask.class));
 
         assertThat(result.deleted())
                 .isEqualTo(Map.of(
@@ -167,14 +167,14 @@ class CleanupTest {
 
     @Test
     void isSkippedWhileATransactionThatAddedAJobIsOpenAndOthersHardlyNotice() throws Exception {
-        db.admin().complete(List.of(addToQueue("lane")));
+        db.changes().complete(List.of(addToQueue("lane")));
         Set<CleanupTask> both = EnumSet.of(CleanupTask.GC_JOB_QUEUES, CleanupTask.GC_TASK_IDENTIFIERS);
         try (Connection application = db.dataSource().getConnection()) {
             application.setAutoCommit(false);
             try (Statement statement = application.createStatement()) {
                 statement.execute(db.schema().in("select {schema}.add_job('mail', queue_name => 'lane')"));
             }
-            assertThat(db.admin().cleanup(both)).isEqualTo(new CleanupResult(Map.of(), both));
+            assertThat(db.operations().cleanup(both)).isEqualTo(new CleanupResult(Map.of(), both));
             application.commit();
         }
         assertThat(db.sql("select queue_name || ' ' || task_identifier from {schema}.jobs")
@@ -186,10 +186,11 @@ class CleanupTest {
     @Test
     void theCallersOwnTransactionIsNeitherEndedNorWaitedForLong() {
         TransactionAwareDataSourceProxy proxy = new TransactionAwareDataSourceProxy(db.dataSource());
-        db.admin().complete(List.of(addToQueue("lane")));
+        db.changes().complete(List.of(addToQueue("lane")));
         new TransactionTemplate(new JdbcTransactionManager(db.dataSource())).executeWithoutResult(status -> {
             addToQueue("lane");
-            CleanupResult result = WorkerClient.jobAdmin(proxy, db.schema()).cleanup(Set.of(CleanupTask.GC_JOB_QUEUES));
+            CleanupResult result =
+                    WorkerClient.workerOperations(proxy, db.schema()).cleanup(Set.of(CleanupTask.GC_JOB_QUEUES));
             assertThat(result.skipped()).containsExactly(CleanupTask.GC_JOB_QUEUES);
             status.setRollbackOnly();
         });
@@ -211,7 +212,7 @@ class CleanupTest {
                 connection.setTransactionIsolation(Connection.TRANSACTION_REPEATABLE_READ);
                 connection.createStatement().execute("select 1");
                 connection.createStatement().execute("select count(*) from pg_class");
-                db.admin().cleanup(EnumSet.of(CleanupTask.GC_JOB_QUEUES, CleanupTask.GC_TASK_IDENTIFIERS));
+                db.operations().cleanup(EnumSet.of(CleanupTask.GC_JOB_QUEUES, CleanupTask.GC_TASK_IDENTIFIERS));
 
                 assertThatThrownBy(() ->
                                 connection.createStatement().execute(db.schema().in(add)))
@@ -232,11 +233,11 @@ class CleanupTest {
         HikariConfig config = TestSchema.poolConfig(TestPostgres.jdbcUrl(), 2);
         config.setTransactionIsolation("TRANSACTION_REPEATABLE_READ");
         config.setAutoCommit(false);
-        db.admin().complete(List.of(addToQueue("lane")));
+        db.changes().complete(List.of(addToQueue("lane")));
 
         try (HikariDataSource pool = new HikariDataSource(config)) {
-            JobAdmin admin = WorkerClient.jobAdmin(pool, db.schema());
-            assertThat(admin.cleanup(Set.of(CleanupTask.GC_JOB_QUEUES)).deleted(CleanupTask.GC_JOB_QUEUES))
+            WorkerOperations operations = WorkerClient.workerOperations(pool, db.schema());
+            assertThat(operations.cleanup(Set.of(CleanupTask.GC_JOB_QUEUES)).deleted(CleanupTask.GC_JOB_QUEUES))
                     .isEqualTo(1);
         }
     }
@@ -284,7 +285,7 @@ class CleanupTest {
                 }));
             }
             while (!adding.stream().allMatch(Future::isDone)) {
-                last = db.admin().cleanup(EnumSet.allOf(CleanupTask.class));
+                last = db.operations().cleanup(EnumSet.allOf(CleanupTask.class));
                 cleanups++;
                 deleted += last.deleted(CleanupTask.GC_JOB_QUEUES) + last.deleted(CleanupTask.GC_TASK_IDENTIFIERS);
             }

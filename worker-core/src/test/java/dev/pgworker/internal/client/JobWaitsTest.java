@@ -53,7 +53,7 @@ class JobWaitsTest {
         set(id, "locked_at = null, locked_by = null, attempts = 25");
         assertThat(waitOf(id).reason()).isEqualTo(Reason.FAILED);
         assertThat(waitOf(id).text()).startsWith("Has failed permanently after 25 attempts.");
-        assertThat(db.admin().waitOf(999_999)).isEmpty();
+        assertThat(db.queries().waitOf(999_999)).isEmpty();
     }
 
     @Test
@@ -153,24 +153,24 @@ class JobWaitsTest {
         set(add(JobSpec.DEFAULT), "attempts = 25");
         db.scheduler().addJob("report", 1);
 
-        assertThat(db.admin().tasks(null, 10))
+        assertThat(db.queries().tasks(null, 10))
                 .containsExactly(
                         new TaskSummary("mail", List.of("w1", "w2"), 2, 1, true, null),
                         new TaskSummary("report", List.of("w1"), 1, 0, true, null));
-        assertThat(db.admin().tasks("mail", 10))
+        assertThat(db.queries().tasks("mail", 10))
                 .extracting(TaskSummary::identifier)
                 .containsExactly("report");
-        assertThat(db.admin().tasks(null, 1))
+        assertThat(db.queries().tasks(null, 1))
                 .extracting(TaskSummary::identifier)
                 .containsExactly("mail");
         many(1_000, "1", "now()");
-        assertThat(db.admin().tasks(null, 1))
+        assertThat(db.queries().tasks(null, 1))
                 .containsExactly(new TaskSummary("mail", List.of("w1", "w2"), 1_000, 1, false, null));
         many(TaskOverview.MOST_READ, "-1", "now()");
-        assertThat(db.admin().tasks("mail", 1))
+        assertThat(db.queries().tasks("mail", 1))
                 .containsExactly(new TaskSummary("report", List.of("w1"), 0, 0, false, null));
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> db.admin().tasks(null, 0))
+                .isThrownBy(() -> db.queries().tasks(null, 0))
                 .withMessageContaining("limit must be between 1 and 1000");
     }
 
@@ -179,9 +179,9 @@ class JobWaitsTest {
         add(JobSpec.builder().queueName("q").build());
         many(999, "0", "now()");
         db.sql("update {schema}._private_jobs set job_queue_id = 1").update();
-        assertThat(db.admin().queues(null, 10)).containsExactly(new NamedQueue("q", 1_000, false, null, null, null));
+        assertThat(db.queries().queues(null, 10)).containsExactly(new NamedQueue("q", 1_000, false, null, null, null));
         add(JobSpec.builder().queueName("q").build());
-        assertThat(db.admin().queues(null, 10)).containsExactly(new NamedQueue("q", 1_000, true, null, null, null));
+        assertThat(db.queries().queues(null, 10)).containsExactly(new NamedQueue("q", 1_000, true, null, null, null));
     }
 
     @Test
@@ -190,12 +190,12 @@ class JobWaitsTest {
         worker("dead", "1 day", "\"mail\"");
         lock(add(JobSpec.DEFAULT), "w1", "1 s");
 
-        assertThat(db.admin().registeredWorkers())
+        assertThat(db.queries().registeredWorkers())
                 .extracting(ActiveWorker::id, ActiveWorker::heldJobs, ActiveWorker::stale)
                 .containsExactlyInAnyOrder(
                         org.assertj.core.groups.Tuple.tuple("w1", null, false),
                         org.assertj.core.groups.Tuple.tuple("dead", null, true));
-        assertThat(db.admin().activeWorkers())
+        assertThat(db.queries().activeWorkers())
                 .extracting(ActiveWorker::heldJobs)
                 .containsExactlyInAnyOrder(1L, 0L);
     }
@@ -214,10 +214,10 @@ class JobWaitsTest {
                 .update();
         Set<CleanupTask> unused = EnumSet.of(CleanupTask.GC_JOB_QUEUES, CleanupTask.GC_TASK_IDENTIFIERS);
 
-        assertThat(db.admin().previewCleanup(unused))
+        assertThat(db.queries().previewCleanup(unused))
                 .isEqualTo(new CleanupPreview(
                         Map.of(CleanupTask.GC_JOB_QUEUES, 2L, CleanupTask.GC_TASK_IDENTIFIERS, 1L), 10_000, Set.of()));
-        CleanupPreview all = db.admin().previewCleanup(EnumSet.allOf(CleanupTask.class));
+        CleanupPreview all = db.queries().previewCleanup(EnumSet.allOf(CleanupTask.class));
         assertThat(all.counts())
                 .isEqualTo(Map.of(
                         CleanupTask.DELETE_PERMAFAILED_JOBS,
@@ -228,9 +228,9 @@ class JobWaitsTest {
                         3L,
                         CleanupTask.GC_TASK_IDENTIFIERS,
                         2L));
-        assertThat(db.admin().previewCleanup(Set.of()).counts()).isEmpty();
+        assertThat(db.queries().previewCleanup(Set.of()).counts()).isEmpty();
 
-        assertThat(db.admin().cleanup(EnumSet.allOf(CleanupTask.class)).deleted())
+        assertThat(db.operations().cleanup(EnumSet.allOf(CleanupTask.class)).deleted())
                 .isEqualTo(all.counts());
     }
 
@@ -250,13 +250,13 @@ class JobWaitsTest {
                 .update();
 
         CleanupPreview preview =
-                db.admin().previewCleanup(EnumSet.of(CleanupTask.GC_JOB_QUEUES, CleanupTask.GC_TASK_IDENTIFIERS));
+                db.queries().previewCleanup(EnumSet.of(CleanupTask.GC_JOB_QUEUES, CleanupTask.GC_TASK_IDENTIFIERS));
 
         assertThat(preview.counts())
                 .isEqualTo(Map.of(CleanupTask.GC_JOB_QUEUES, 1L, CleanupTask.GC_TASK_IDENTIFIERS, 1L));
         assertThat(preview.atMost())
                 .containsExactlyInAnyOrder(CleanupTask.GC_JOB_QUEUES, CleanupTask.GC_TASK_IDENTIFIERS);
-        assertThat(db.admin().previewCleanup(EnumSet.allOf(CleanupTask.class)).counts())
+        assertThat(db.queries().previewCleanup(EnumSet.allOf(CleanupTask.class)).counts())
                 .containsEntry(CleanupTask.DELETE_PERMAFAILED_JOBS, 10_000L);
     }
 
@@ -265,7 +265,7 @@ class JobWaitsTest {
     }
 
     private JobWait waitOf(long id) {
-        return db.admin().waitOf(id).orElseThrow();
+        return db.queries().waitOf(id).orElseThrow();
     }
 
     private long add(JobSpec spec) {

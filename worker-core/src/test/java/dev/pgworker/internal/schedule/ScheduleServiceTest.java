@@ -346,7 +346,7 @@ class ScheduleServiceTest {
                         skipped(2, ScheduleSkipReason.OVERLAP),
                         skipped(3, ScheduleSkipReason.OVERLAP));
 
-        assertThat(db.admin().permanentlyFail(List.of(job), "enough")).hasSize(1);
+        assertThat(db.changes().permanentlyFail(List.of(job), "enough")).hasSize(1);
         tick(service, 4);
 
         assertThat(db.jobs()).as("one that has failed for good has ended").isEqualTo(2);

@@ -9,7 +9,6 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
 import dev.pgworker.WorkerClient;
-import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobBacklog;
 import dev.pgworker.job.JobQuery;
 import dev.pgworker.job.JobSpec;
@@ -26,7 +25,7 @@ class BacklogTest {
     final TestSchema db = new TestSchema();
 
     private JobBacklog backlog() {
-        return db.admin().backlog();
+        return db.queries().backlog();
     }
 
     @Test
@@ -54,11 +53,10 @@ class BacklogTest {
         assertThat(backlog().ready()).isEqualTo(2);
         assertThat(backlog().scheduled()).isEqualTo(1);
         assertThat(backlog().oldestDue()).isBetween(Duration.ofMinutes(59), Duration.ofMinutes(61));
-        JobAdmin admin = db.admin();
-        assertThat(admin.list(JobQuery.builder().build()).jobs()).hasSize(3);
-        assertThat(admin.activeWorkers()).hasSize(2);
+        assertThat(db.queries().list(JobQuery.builder().build()).jobs()).hasSize(3);
+        assertThat(db.queries().activeWorkers()).hasSize(2);
         assertThat(WorkerClient.cronAdmin(db.dataSource(), db.schema()).list()).hasSize(2);
-        assertThat(admin.sweep(SweepOptions.DEFAULT).workerIds()).containsExactly("b");
+        assertThat(db.operations().sweep(SweepOptions.DEFAULT).workerIds()).containsExactly("b");
     }
 
     @Test

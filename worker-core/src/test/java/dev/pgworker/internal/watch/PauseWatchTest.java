@@ -51,7 +51,7 @@ class PauseWatchTest {
         PauseWatch watch = watch();
         assertThat(watch.work()).isEqualTo(Duration.ofMillis(nothing));
 
-        db.admin().pause(PauseTarget.task("a"), null);
+        db.operations().pause(PauseTarget.task("a"), null);
 
         assertThat(watch.work()).isEqualTo(Duration.ofMillis(paused));
         assertThat(watch.current()).hasSize(1);
@@ -60,7 +60,7 @@ class PauseWatchTest {
     @Test
     void looksOftenWhileAQueueIsPaused() throws Exception {
         hearing = Hearing.LOOKOUT;
-        db.admin().pause(PauseTarget.queue("q"), null);
+        db.operations().pause(PauseTarget.queue("q"), null);
 
         assertThat(watch().work()).isEqualTo(Duration.ofMillis(800));
     }

@@ -10,15 +10,18 @@ import java.util.function.Function;
 
 import org.jspecify.annotations.Nullable;
 
+import dev.pgworker.autoconfigure.WorkerInstance;
 import dev.pgworker.job.BulkResult;
 import dev.pgworker.job.CleanupTask;
 import dev.pgworker.job.Job;
-import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobChange;
+import dev.pgworker.job.JobChanges;
+import dev.pgworker.job.JobQueries;
 import dev.pgworker.job.JobSelection;
 import dev.pgworker.job.PauseTarget;
 import dev.pgworker.job.Rescheduling;
 import dev.pgworker.job.SweepOptions;
+import dev.pgworker.job.WorkerOperations;
 
 /** What the endpoint changes. Each action tells what it changed. */
 final class EndpointActions {
@@ -26,16 +29,23 @@ final class EndpointActions {
     /** More jobs are changed at once only if the limit is given. */
     private static final int USUAL_LIMIT = 10_000;
 
-    private final JobAdmin admin;
+    private final JobQueries queries;
+    private final JobChanges changes;
+    private final WorkerOperations operations;
     private final boolean showPayloads;
 
     /**
      * Creates the actions.
      *
+     * @param user in whose name; empty if nobody has logged in
      * @param showPayloads whether payloads may be searched
      */
-    EndpointActions(JobAdmin admin, boolean showPayloads) {
-        this.admin = admin;
+    EndpointActions(WorkerInstance instance, String user, boolean showPayloads) {
+        queries = instance.jobQueries();
+        changes = user.isEmpty() ? instance.jobChanges() : instance.jobChanges().actingAs(user);
+        operations = user.isEmpty()
+                ? instance.workerOperations()
+                : instance.workerOperations().actingAs(user);
         this.showPayloads = showPayloads;
     }
 
@@ -47,12 +57,12 @@ final class EndpointActions {
             @Nullable String dryRun) {}
 
     Object complete(Target target) {
-        return change(target, new JobChange.Complete(), admin::complete);
+        return change(target, new JobChange.Complete(), changes::complete);
     }
 
     Object fail(Target target, @Nullable String reason) {
         String given = EndpointParameters.required("reason", reason);
-        return change(target, new JobChange.Fail(given), ids -> admin.permanentlyFail(ids, given));
+        return change(target, new JobChange.Fail(given), ids -> changes.permanentlyFail(ids, given));
     }
 
     Object reschedule(
@@ -66,12 +76,12 @@ final class EndpointActions {
                 .attempts(EndpointParameters.integer("attempts", attempts))
                 .maxAttempts(EndpointParameters.integer("maxAttempts", maxAttempts));
         EndpointParameters.runAt("runAt", runAt, builder);
-        Rescheduling changes = builder.build();
-        return change(target, new JobChange.Reschedule(changes), ids -> admin.reschedule(ids, changes));
+        Rescheduling given = builder.build();
+        return change(target, new JobChange.Reschedule(given), ids -> changes.reschedule(ids, given));
     }
 
     Object runNow(Target target) {
-        return change(target, new JobChange.RunNow(), admin::runNow);
+        return change(target, new JobChange.RunNow(), changes::runNow);
     }
 
     /** Removes by key alone as the worker's own function does, which takes a running job's key. */
@@ -79,9 +89,9 @@ final class EndpointActions {
         EndpointFilters filters = target.filters;
         boolean byKey = target.ids == null && filters.key() != null && filters.hasOnlyKey();
         return byKey && !EndpointParameters.flag("dryRun", target.dryRun)
-                ? changed(admin.remove(EndpointParameters.required("key", filters.key())).stream()
+                ? changed(changes.remove(EndpointParameters.required("key", filters.key())).stream()
                         .toList())
-                : change(target, new JobChange.Remove(), admin::remove);
+                : change(target, new JobChange.Remove(), changes::remove);
     }
 
     /** Tells of ids and of a key what became of each job; of filters how many have been cancelled. */
@@ -89,11 +99,11 @@ final class EndpointActions {
         EndpointFilters filters = target.filters;
         boolean plain = target.limit == null && !EndpointParameters.flag("dryRun", target.dryRun);
         if (plain && target.ids != null && filters.isEmpty()) {
-            return Map.of("cancellations", admin.cancel(EndpointParameters.ids(target.ids)));
+            return Map.of("cancellations", changes.cancel(EndpointParameters.ids(target.ids)));
         } else if (plain && target.ids == null && filters.key() != null && filters.hasOnlyKey()) {
             return Map.of(
                     "cancellations",
-                    admin.cancel(EndpointParameters.required("key", filters.key())).stream()
+                    changes.cancel(EndpointParameters.required("key", filters.key())).stream()
                             .toList());
         }
         return change(target, new JobChange.Cancel(), ids -> List.of());
@@ -113,11 +123,11 @@ final class EndpointActions {
         Integer limit = EndpointParameters.integer("limit", target.limit);
         EndpointParameters.requireRange("limit", limit, 1, 1_000_000);
         JobSelection selection =
-                admin.select(target.filters.query(showPayloads).build(), limit == null ? USUAL_LIMIT : limit);
+                queries.select(target.filters.query(showPayloads).build(), limit == null ? USUAL_LIMIT : limit);
         if (dryRun) {
             return Map.of("selected", selection.ids().size(), "complete", selection.complete());
         }
-        BulkResult result = admin.change(selection, change, (done, changed, total) -> true);
+        BulkResult result = changes.change(selection, change, (done, changed, total) -> true);
         return Map.of("selected", result.selected(), "complete", selection.complete(), "changed", result.changed());
     }
 
@@ -126,28 +136,28 @@ final class EndpointActions {
         for (String task : EndpointParameters.list("tasks", tasks)) {
             wanted.add(EndpointParameters.constant("tasks", task, CleanupTask.class));
         }
-        return EndpointParameters.flag("dryRun", dryRun) ? admin.previewCleanup(wanted) : admin.cleanup(wanted);
+        return EndpointParameters.flag("dryRun", dryRun) ? queries.previewCleanup(wanted) : operations.cleanup(wanted);
     }
 
     Object forceUnlock(@Nullable String workers) {
         List<String> ids = EndpointParameters.list("workers", workers);
-        admin.forceUnlockWorkers(ids);
+        operations.forceUnlockWorkers(ids);
         return Map.of("unlocked", ids);
     }
 
     Object sweep(@Nullable String threshold, @Nullable String recoveryDelay, @Nullable String dryRun) {
-        return admin.sweep(new SweepOptions(
+        return operations.sweep(new SweepOptions(
                 EndpointParameters.duration("threshold", threshold),
                 EndpointParameters.duration("recoveryDelay", recoveryDelay),
                 EndpointParameters.flag("dryRun", dryRun)));
     }
 
     Object pause(@Nullable String task, @Nullable String queue, @Nullable String everything, @Nullable String reason) {
-        return Map.of("paused", admin.pause(target(task, queue, everything), reason));
+        return Map.of("paused", operations.pause(target(task, queue, everything), reason));
     }
 
     Object resume(@Nullable String task, @Nullable String queue, @Nullable String everything) {
-        return Map.of("resumed", admin.resume(target(task, queue, everything)));
+        return Map.of("resumed", operations.resume(target(task, queue, everything)));
     }
 
     private static PauseTarget target(@Nullable String task, @Nullable String queue, @Nullable String everything) {

@@ -16,9 +16,9 @@ import dev.pgworker.history.HistoryOutcome;
 import dev.pgworker.history.HistoryPage;
 import dev.pgworker.history.HistoryQuery;
 import dev.pgworker.job.Job;
-import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobBacklog;
 import dev.pgworker.job.JobPage;
+import dev.pgworker.job.JobQueries;
 import dev.pgworker.job.JobQuery;
 import dev.pgworker.job.JobSort;
 import dev.pgworker.job.JobState;
@@ -34,12 +34,12 @@ final class EndpointViews {
     static final int MOST_OF_PAYLOAD = 100_000;
 
     private final WorkerInstance instance;
-    private final JobAdmin admin;
+    private final JobQueries queries;
     private final boolean showPayloads;
 
     EndpointViews(WorkerInstance instance, boolean showPayloads) {
         this.instance = instance;
-        admin = instance.jobAdmin();
+        queries = instance.jobQueries();
         this.showPayloads = showPayloads;
     }
 
@@ -54,7 +54,7 @@ final class EndpointViews {
             view.put("instance", instance.name());
             view.put("instances", all.stream().map(WorkerInstance::name).toList());
         }
-        JobBacklog backlog = admin.backlog();
+        JobBacklog backlog = queries.backlog();
         view.put("backlog", backlog);
         Worker worker = instance.worker();
         if (worker != null && !worker.tasks().isEmpty()) {
@@ -79,8 +79,8 @@ final class EndpointViews {
                 .pageSize(pageSize == null ? JobQuery.ALL.pageSize() : pageSize)
                 .after(EndpointParameters.id("after", after))
                 .build();
-        JobPage page = admin.list(query);
-        Instant now = admin.now();
+        JobPage page = queries.list(query);
+        Instant now = queries.now();
         Map<String, Object> view = page(
                 "jobs",
                 page.jobs().stream()
@@ -106,12 +106,12 @@ final class EndpointViews {
         Long number = EndpointParameters.id("id", id);
         return number == null
                 ? null
-                : admin.find(number)
+                : queries.find(number)
                         .map(job -> {
-                            Map<String, Object> view = view(job, JobState.of(job, admin.now()));
-                            admin.waitOf(number).ifPresent(wait -> view.put("wait", wait));
+                            Map<String, Object> view = view(job, JobState.of(job, queries.now()));
+                            queries.waitOf(number).ifPresent(wait -> view.put("wait", wait));
                             put(view, "cancellation", cancellation(id));
-                            List<JobStep> steps = admin.steps(number, showPayloads);
+                            List<JobStep> steps = queries.steps(number, showPayloads);
                             put(view, "steps", steps.isEmpty() ? null : steps);
                             return view;
                         })
@@ -123,7 +123,7 @@ final class EndpointViews {
         Long number = EndpointParameters.id("id", id);
         return number == null
                 ? null
-                : admin.cancellations(List.of(number)).stream().findFirst().orElse(null);
+                : queries.cancellations(List.of(number)).stream().findFirst().orElse(null);
     }
 
     /** Returns the jobs that run for a while, with what they say of their progress. */
@@ -131,7 +131,7 @@ final class EndpointViews {
         Integer given = EndpointParameters.integer("limit", limit);
         requireLimit(given);
         List<Map<String, Object>> running = new ArrayList<>();
-        for (RunningJob each : admin.running(given == null ? 100 : given)) {
+        for (RunningJob each : queries.running(given == null ? 100 : given)) {
             Map<String, Object> view = view(each.job(), JobState.RUNNING);
             view.put("startedAt", each.startedAt());
             put(view, "progress", each.progress());
@@ -144,7 +144,7 @@ final class EndpointViews {
         Integer given = EndpointParameters.integer("limit", limit);
         requireLimit(given);
         int most = given == null ? 100 : given;
-        List<TaskSummary> tasks = admin.tasks(after, most);
+        List<TaskSummary> tasks = queries.tasks(after, most);
         return page(
                 "tasks", tasks, tasks.size() < most ? null : tasks.get(most - 1).identifier());
     }
@@ -157,7 +157,7 @@ final class EndpointViews {
             throw new IllegalArgumentException(
                     "search also matches payloads, which are hidden unless pgworker.endpoint.show-payloads is true");
         }
-        HistoryPage page = admin.history()
+        HistoryPage page = queries.history()
                 .list(HistoryQuery.builder()
                         .outcome(EndpointParameters.constant("outcome", outcome, HistoryOutcome.class))
                         .taskIdentifier(filters.task())
@@ -172,14 +172,14 @@ final class EndpointViews {
         Map<String, Object> view =
                 page("entries", page.entries().stream().map(this::view).toList(), page.next());
         view.put("limited", page.limited());
-        view.put("status", admin.history().status());
+        view.put("status", queries.history().status());
         return view;
     }
 
     Object historyOf(String id) {
         Long number = EndpointParameters.id("id", id);
         List<HistoryEntry> entries =
-                number == null ? List.of() : admin.history().of(number);
+                number == null ? List.of() : queries.history().of(number);
         return Map.of("entries", entries.stream().map(this::view).toList());
     }
 
@@ -215,8 +215,8 @@ final class EndpointViews {
         Duration back = given == null ? Duration.ofHours(24) : given;
         Integer number = EndpointParameters.integer("points", points);
         return Map.of(
-                "series", admin.statistics().series(back, number == null ? 24 : number),
-                "tasks", admin.statistics().tasks(back));
+                "series", queries.statistics().series(back, number == null ? 24 : number),
+                "tasks", queries.statistics().tasks(back));
     }
 
     private Map<String, Object> view(Job job, JobState state) {
@@ -253,7 +253,7 @@ final class EndpointViews {
         Integer given = EndpointParameters.integer("limit", limit);
         requireLimit(given);
         int most = given == null ? 100 : given;
-        List<NamedQueue> queues = admin.queues(after, most);
+        List<NamedQueue> queues = queries.queues(after, most);
         return page(
                 "queues",
                 queues,
@@ -263,7 +263,7 @@ final class EndpointViews {
     Object pauses() {
         return Map.of(
                 "pauses",
-                admin.pauses().stream()
+                queries.pauses().stream()
                         .map(pause -> {
                             Map<String, Object> view = new LinkedHashMap<>();
                             view.put("kind", pause.target().kind());
@@ -277,6 +277,6 @@ final class EndpointViews {
     }
 
     Object workers() {
-        return Map.of("workers", admin.activeWorkers());
+        return Map.of("workers", queries.activeWorkers());
     }
 }

@@ -16,7 +16,6 @@ import org.springframework.boot.actuate.endpoint.web.annotation.WebEndpoint;
 
 import dev.pgworker.autoconfigure.WorkerInstance;
 import dev.pgworker.autoconfigure.WorkerInstances;
-import dev.pgworker.job.JobAdmin;
 import dev.pgworker.limit.JobLimits;
 import dev.pgworker.schedule.JobSchedules;
 
@@ -209,9 +208,7 @@ final class WorkerEndpoint {
 
     /** In the name of whoever has logged in, if anybody has. */
     private EndpointActions actions(@Nullable String instance, SecurityContext security) {
-        JobAdmin admin = instance(instance).jobAdmin();
-        String user = user(security);
-        return new EndpointActions(user.isEmpty() ? admin : admin.actingAs(user), showPayloads);
+        return new EndpointActions(instance(instance), user(security), showPayloads);
     }
 
     private static String user(SecurityContext security) {
@@ -226,7 +223,7 @@ final class WorkerEndpoint {
         String user = user(security);
         return new EndpointSchedules(
                 user.isEmpty() ? schedules : schedules.actingAs(user),
-                () -> its.jobAdmin().now());
+                () -> its.jobQueries().now());
     }
 
     private EndpointLimits limits(@Nullable String instance, SecurityContext security) {

@@ -20,8 +20,8 @@ import org.springframework.scheduling.config.ScheduledTaskRegistrar;
 import dev.pgworker.autoconfigure.WorkerInstance;
 import dev.pgworker.autoconfigure.WorkerInstances;
 import dev.pgworker.internal.failure.WorkerLog;
-import dev.pgworker.job.JobAdmin;
 import dev.pgworker.job.JobBacklog;
+import dev.pgworker.job.JobQueries;
 
 /**
  * Samples the backlog of each worker's schema once in an interval, on the thread {@code worker-metrics-1}, for gauges that are
@@ -53,7 +53,7 @@ final class BacklogSampler implements SmartLifecycle, ScheduledTaskHolder {
     private static final class Sampled implements Runnable {
 
         private final String worker;
-        private final JobAdmin admin;
+        private final JobQueries queries;
         private final LimitGauges limits;
         private volatile @Nullable JobBacklog latest;
         private volatile boolean stopped;
@@ -61,7 +61,7 @@ final class BacklogSampler implements SmartLifecycle, ScheduledTaskHolder {
 
         Sampled(WorkerInstance its, MeterRegistry registry) {
             worker = its.name();
-            admin = its.jobAdmin();
+            queries = its.jobQueries();
             state(registry, "ready", JobBacklog::ready);
             state(registry, "scheduled", JobBacklog::scheduled);
             state(registry, "retrying", JobBacklog::retrying);
@@ -103,7 +103,7 @@ final class BacklogSampler implements SmartLifecycle, ScheduledTaskHolder {
         @Override
         public void run() {
             try {
-                latest = admin.backlog();
+                latest = queries.backlog();
                 limits.sample();
                 failing = false;
             } catch (RuntimeException e) {

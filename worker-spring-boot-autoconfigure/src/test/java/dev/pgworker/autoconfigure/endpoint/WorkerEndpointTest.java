@@ -41,7 +41,7 @@ import dev.pgworker.autoconfigure.testing.TestDatabase;
 import dev.pgworker.event.WorkerEvent.JobCompleted;
 import dev.pgworker.event.WorkerEvent.JobsChanged;
 import dev.pgworker.job.Job;
-import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobQueries;
 import dev.pgworker.job.JobQuery;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.JobSpec;
@@ -243,7 +243,7 @@ class WorkerEndpointTest {
     void changesJobs() throws Exception {
         try (Client client = new Client()) {
             JobScheduler jobs = client.context.getBean(JobScheduler.class);
-            JobAdmin admin = client.context.getBean(JobAdmin.class);
+            JobQueries queries = client.context.getBean(JobQueries.class);
             RecordedEvents events = client.context.getBean(RecordedEvents.class);
             Job a = jobs.addJob("mail");
             Job b = jobs.addJob("mail");
@@ -254,20 +254,20 @@ class WorkerEndpointTest {
                             .path("changed")
                             .toString())
                     .isEqualTo("[" + a.id() + "]");
-            assertThat(admin.find(a.id())).isEmpty();
+            assertThat(queries.find(a.id())).isEmpty();
 
             client.json(client.post("/pgworker/fail", "{'ids': " + b.id() + ", 'reason': 'wrong address'}"));
-            assertThat(admin.find(b.id()).orElseThrow().lastError()).isEqualTo("wrong address");
+            assertThat(queries.find(b.id()).orElseThrow().lastError()).isEqualTo("wrong address");
 
             client.json(
                     client.post("/pgworker/reschedule", "{'ids': " + c.id() + ", 'runAt': 'PT1H', 'priority': -5}"));
-            Job later = admin.find(c.id()).orElseThrow();
+            Job later = queries.find(c.id()).orElseThrow();
             assertThat(later.priority()).isEqualTo(-5);
             assertThat(later.runAt()).isAfter(java.time.Instant.now().plusSeconds(3_000));
 
             client.json(client.post("/pgworker/run-now", "{'ids': '" + b.id() + "," + c.id() + "'}"));
-            assertThat(admin.find(b.id()).orElseThrow().attempts()).isZero();
-            assertThat(admin.find(c.id()).orElseThrow().runAt()).isBefore(later.runAt());
+            assertThat(queries.find(b.id()).orElseThrow().attempts()).isZero();
+            assertThat(queries.find(c.id()).orElseThrow().runAt()).isBefore(later.runAt());
 
             assertThat(client.json(client.post("/pgworker/remove", "{'key': 'k'}"))
                             .path("changed")
@@ -305,7 +305,7 @@ class WorkerEndpointTest {
             assertThat(client.json(client.post("/pgworker/cleanup", "{'tasks': 'delete-permafailed-jobs'}"))
                             .toString())
                     .contains("1");
-            assertThat(admin.find(b.id())).isEmpty();
+            assertThat(queries.find(b.id())).isEmpty();
 
             Job stuck = jobs.addJob(
                     "hello",
@@ -399,7 +399,7 @@ class WorkerEndpointTest {
                             .body())
                     .contains("\"changed\":4");
             assertThat(client.context
-                            .getBean(JobAdmin.class)
+                            .getBean(JobQueries.class)
                             .count(JobQuery.ALL)
                             .total())
                     .isEqualTo(1);
@@ -659,7 +659,7 @@ class WorkerEndpointTest {
                     .path("job")
                     .asLong();
             assertThat(client.context
-                            .getBean(JobAdmin.class)
+                            .getBean(JobQueries.class)
                             .find(job)
                             .orElseThrow()
                             .payload())

@@ -41,12 +41,13 @@ import dev.pgworker.event.WorkerEvent.ListenerConnected;
 import dev.pgworker.event.WorkerEvent.SupersededJobEnded;
 import dev.pgworker.job.DeadWorker;
 import dev.pgworker.job.Job;
-import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobChanges;
 import dev.pgworker.job.JobRequest;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.job.SweepOptions;
 import dev.pgworker.job.Task;
+import dev.pgworker.job.WorkerOperations;
 import dev.pgworker.task.JobControlException;
 import dev.pgworker.task.TaskRegistration;
 
@@ -163,7 +164,7 @@ class WorkerMetricsTest {
                     .addJob(WORK, "wait and fail", JobSpec.builder().jobKey("k").build());
             running.await();
 
-            context.getBean(JobAdmin.class).cancel("k");
+            context.getBean(JobChanges.class).cancel("k");
             release.countDown();
             events.await(JobCancelled.class);
 
@@ -257,7 +258,7 @@ class WorkerMetricsTest {
                             "insert into {schema}._private_workers (id, last_heartbeat_at) values ('dead', now() - interval '1 hour')")
                     .update();
 
-            context.getBean(JobAdmin.class).sweep(SweepOptions.DEFAULT);
+            context.getBean(WorkerOperations.class).sweep(SweepOptions.DEFAULT);
 
             assertThat(count(context.getBean(MeterRegistry.class), "pgworker.jobs.recovered", "other"))
                     .isEqualTo(1);

@@ -21,7 +21,7 @@ import dev.pgworker.Worker;
 import dev.pgworker.event.WorkerEvent.JobCompleted;
 import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.job.Job;
-import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobQueries;
 import dev.pgworker.job.JobQuery;
 import dev.pgworker.testsupport.TestPostgres;
 
@@ -43,9 +43,9 @@ class ApiAndWorkerTest {
             assertThat(requested.statusCode()).isEqualTo(202);
             String export = requested.headers().firstValue("Location").orElseThrow();
 
-            JobAdmin admin = api.getBean(JobAdmin.class);
-            Job waiting = admin.list(JobQuery.ALL).jobs().get(0);
-            assertThat(admin.activeWorkers()).isEmpty();
+            JobQueries queries = api.getBean(JobQueries.class);
+            Job waiting = queries.list(JobQuery.ALL).jobs().get(0);
+            assertThat(queries.activeWorkers()).isEmpty();
             assertThat(send(api, "GET", export).statusCode()).isEqualTo(404);
 
             try (ConfigurableApplicationContext worker = start("worker")) {

@@ -27,7 +27,7 @@ import dev.pgworker.event.WorkerEvent.JobCompleted;
 import dev.pgworker.event.WorkerEvent.JobFailed;
 import dev.pgworker.event.WorkerEvent.OfJob;
 import dev.pgworker.event.WorkerEventListener;
-import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobQueries;
 import dev.pgworker.job.JobQuery;
 import dev.pgworker.job.JobState;
 import dev.pgworker.testsupport.TestPostgres;
@@ -48,7 +48,7 @@ class DashboardSampleTest {
     int port;
 
     @Autowired
-    JobAdmin admin;
+    JobQueries queries;
 
     @Autowired
     CronAdmin crontab;
@@ -124,7 +124,7 @@ class DashboardSampleTest {
     }
 
     private int waiting(String task, JobState state) {
-        return admin.list(JobQuery.builder().taskIdentifier(task).state(state).build())
+        return queries.list(JobQuery.builder().taskIdentifier(task).state(state).build())
                 .jobs()
                 .size();
     }

@@ -25,7 +25,7 @@ import org.springframework.test.annotation.DirtiesContext;
 import org.springframework.test.context.DynamicPropertyRegistry;
 import org.springframework.test.context.DynamicPropertySource;
 
-import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobQueries;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.testsupport.TestPostgres;
@@ -46,7 +46,7 @@ class SecuredTest {
     JobScheduler jobs;
 
     @Autowired
-    JobAdmin admin;
+    JobQueries queries;
 
     private final HttpClient program = HttpClient.newHttpClient();
     private final HttpClient browser =
@@ -73,7 +73,7 @@ class SecuredTest {
         HttpResponse<String> answer = send(program, complete("olga"));
 
         assertThat(answer.statusCode()).isEqualTo(200);
-        assertThat(admin.find(job)).isEmpty();
+        assertThat(queries.find(job)).isEmpty();
     }
 
     @Test
@@ -81,7 +81,7 @@ class SecuredTest {
         assertThat(send(program, as("sam", endpoint("/jobs"))).body()).contains("\"hello\"");
 
         assertThat(send(program, complete("sam")).statusCode()).isEqualTo(403);
-        assertThat(admin.find(job)).isPresent();
+        assertThat(queries.find(job)).isPresent();
     }
 
     @Test
@@ -91,7 +91,7 @@ class SecuredTest {
         assertThat(send(program, endpoint("/jobs")).statusCode()).isEqualTo(401);
         assertThat(send(program, complete()).statusCode()).isEqualTo(401);
         assertThat(send(program, as("olga:wrong", complete())).statusCode()).isEqualTo(401);
-        assertThat(admin.find(job)).isPresent();
+        assertThat(queries.find(job)).isPresent();
     }
 
     /** Otherwise a form of another site could change jobs in the name of an operator who is logged in. */
@@ -103,7 +103,7 @@ class SecuredTest {
 
         assertThat(answer.statusCode()).isEqualTo(401);
         assertThat(answer.headers().firstValue("WWW-Authenticate")).isEmpty();
-        assertThat(admin.find(job)).isPresent();
+        assertThat(queries.find(job)).isPresent();
     }
 
     @Test

@@ -2,6 +2,7 @@ package dev.pgworker.internal.client;
 
 import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.time.Duration;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
@@ -10,44 +11,129 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.function.ToIntFunction;
 import java.util.stream.Collectors;
+import javax.sql.DataSource;
 
 import org.jspecify.annotations.Nullable;
 import org.springframework.jdbc.core.simple.JdbcClient;
 import org.springframework.jdbc.support.SqlArrayValue;
 
 import dev.pgworker.internal.argument.Arguments;
+import dev.pgworker.internal.event.WorkerEvents;
 import dev.pgworker.internal.jdbc.ClientConnections;
 import dev.pgworker.internal.store.JobRows;
+import dev.pgworker.job.BulkProgress;
+import dev.pgworker.job.BulkResult;
+import dev.pgworker.job.Cancellation;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobChange;
+import dev.pgworker.job.JobChanges;
+import dev.pgworker.job.JobSelection;
+import dev.pgworker.job.Rescheduling;
 import dev.pgworker.schema.WorkerSchema;
 
 /** Changes jobs by hand through the functions of the schema, which leave alone what runs. */
-final class JobChanges {
+public final class JdbcJobChanges implements JobChanges {
 
     private final ClientConnections connections;
     private final WorkerSchema schema;
+    private final JobCancels cancels;
+    private final ChangeReport report;
 
-    JobChanges(ClientConnections connections, WorkerSchema schema) {
-        this.connections = connections;
-        this.schema = schema;
+    /**
+     * Creates the changes of one schema.
+     *
+     * @param events where to tell what has been changed; delivers by itself
+     */
+    public JdbcJobChanges(DataSource dataSource, WorkerSchema schema, WorkerEvents events) {
+        this(new ClientConnections(dataSource), schema, new ChangeReport(events, null));
     }
 
-    /** Changes jobs in the caller's transaction and returns them in the order of the ids. */
-    List<Job> change(JobChange change, Collection<Long> ids) {
+    private JdbcJobChanges(ClientConnections connections, WorkerSchema schema, ChangeReport report) {
+        this.connections = connections;
+        this.schema = schema;
+        this.cancels = new JobCancels(connections, schema);
+        this.report = report;
+    }
+
+    @Override
+    public JdbcJobChanges actingAs(String user) {
+        return new JdbcJobChanges(connections, schema, report.of(Arguments.requireUser(user)));
+    }
+
+    @Override
+    public List<Job> complete(Collection<Long> ids) {
+        return change(new JobChange.Complete(), ids);
+    }
+
+    @Override
+    public List<Job> permanentlyFail(Collection<Long> ids, String reason) {
+        return change(new JobChange.Fail(reason), ids);
+    }
+
+    @Override
+    public List<Job> reschedule(Collection<Long> ids, Rescheduling rescheduling) {
+        return change(new JobChange.Reschedule(rescheduling), ids);
+    }
+
+    @Override
+    public List<Job> runNow(Collection<Long> ids) {
+        return change(new JobChange.RunNow(), ids);
+    }
+
+    @Override
+    public List<Job> remove(Collection<Long> ids) {
+        return change(new JobChange.Remove(), ids);
+    }
+
+    @Override
+    public List<Cancellation> cancel(Collection<Long> ids) {
+        List<Cancellation> answers = cancels.cancel(ids, report.user());
+        reportCancelled(answers);
+        return answers;
+    }
+
+    @Override
+    public Optional<Cancellation> cancel(String jobKey) {
+        Optional<Cancellation> answer = cancels.cancel(jobKey, report.user());
+        reportCancelled(answer.stream().toList());
+        return answer;
+    }
+
+    private void reportCancelled(List<Cancellation> answers) {
+        report.jobs(
+                ChangeStatement.CANCEL,
+                answers.stream()
+                        .filter(answer -> answer.state() != Cancellation.State.GONE)
+                        .map(Cancellation::jobId)
+                        .toList());
+    }
+
+    @Override
+    public List<Cancellation> awaitCancellations(Collection<Long> ids, Duration limit) {
+        return cancels.await(ids, limit);
+    }
+
+    @Override
+    public BulkResult change(JobSelection selection, JobChange change, BulkProgress progress) {
+        return new BulkChange(this, report, change).run(selection, progress);
+    }
+
+    private List<Job> change(JobChange change, Collection<Long> ids) {
         List<Object> values = ChangeStatement.values(change, null);
         ChangeStatement statement = ChangeStatement.of(change);
         Set<Long> given = Arguments.requireElements("ids", ids);
         if (given.isEmpty()) {
             return List.of();
         }
-        return connections.query(statement.task(), true, client -> {
+        List<Job> jobs = connections.query(statement.task(), true, client -> {
             Map<Long, Job> changed = new HashMap<>();
             for (Job job : changed(client, statement.changingJobs(client, schema, given, values))) {
                 changed.put(job.id(), job);
             }
             return given.stream().filter(changed::containsKey).map(changed::get).toList();
         });
+        report.jobs(statement, jobs.stream().map(Job::id).toList());
+        return jobs;
     }
 
     /**
@@ -73,13 +159,16 @@ final class JobChanges {
             from {schema}.remove_job(?) j where j.id is not null
             """;
 
-    Optional<Job> remove(String jobKey) {
+    @Override
+    public Optional<Job> remove(String jobKey) {
         Arguments.requireGivenJobKey(jobKey);
-        return connections.query(
+        Optional<Job> removed = connections.query(
                 "remove the job with key \"" + jobKey + "\"",
                 true,
                 client -> changed(client, client.sql(schema.in(REMOVE)).param(jobKey)).stream()
                         .findFirst());
+        report.jobs(ChangeStatement.REMOVE, removed.stream().map(Job::id).toList());
+        return removed;
     }
 
     /** A changed job without the names of its task and queue; the queue's id is 0 for none. */
@@ -126,26 +215,5 @@ final class JobChanges {
                     names.put(row.getInt(1), row.getString(2));
                 });
         return names;
-    }
-
-    private static final String FORCE_UNLOCK = """
-            select {schema}.force_unlock_workers(?)
-            """;
-
-    /** Returns the ids, without repetitions. */
-    Set<String> forceUnlockWorkers(Collection<String> workerIds) {
-        Set<String> given = Arguments.requireElements("workerIds", workerIds);
-        given.forEach(id -> Arguments.requireGivenText("workerIds", id));
-        if (given.isEmpty()) {
-            return given;
-        }
-        boolean unused = connections.query(
-                "unlock the jobs of workers",
-                false,
-                client -> client.sql(schema.in(FORCE_UNLOCK))
-                        .param(new SqlArrayValue("text", given.toArray()))
-                        .query((row, number) -> true)
-                        .single());
-        return given;
     }
 }

@@ -1,5 +1,7 @@
 package dev.pgworker.internal.client;
 
+import java.time.Duration;
+import java.time.Instant;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
@@ -9,33 +11,63 @@ import java.util.Set;
 import java.util.function.Function;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import javax.sql.DataSource;
 
 import org.jspecify.annotations.Nullable;
 import org.springframework.jdbc.core.RowMapper;
 import org.springframework.jdbc.core.simple.JdbcClient;
 import org.springframework.jdbc.support.SqlArrayValue;
 
+import dev.pgworker.history.JobHistory;
 import dev.pgworker.internal.argument.Arguments;
 import dev.pgworker.internal.jdbc.ClientConnections;
 import dev.pgworker.internal.store.JobRows;
+import dev.pgworker.internal.store.PauseStore;
+import dev.pgworker.internal.store.SweepStore;
+import dev.pgworker.job.ActiveWorker;
+import dev.pgworker.job.Cancellation;
+import dev.pgworker.job.CleanupPreview;
+import dev.pgworker.job.CleanupTask;
 import dev.pgworker.job.Job;
+import dev.pgworker.job.JobBacklog;
 import dev.pgworker.job.JobCounts;
 import dev.pgworker.job.JobPage;
+import dev.pgworker.job.JobQueries;
 import dev.pgworker.job.JobQuery;
 import dev.pgworker.job.JobSelection;
 import dev.pgworker.job.JobSort;
 import dev.pgworker.job.JobState;
+import dev.pgworker.job.JobWait;
+import dev.pgworker.job.NamedQueue;
+import dev.pgworker.job.Pause;
+import dev.pgworker.job.RunningJob;
+import dev.pgworker.job.TaskSummary;
 import dev.pgworker.schema.WorkerSchema;
+import dev.pgworker.statistics.JobStatistics;
+import dev.pgworker.step.JobStep;
 
-/** Finds, lists, selects and counts jobs. */
-final class JobLookup {
+/** Finds, lists, selects and counts jobs; others know the rest that can be read. */
+public final class JdbcJobQueries implements JobQueries {
 
     private final ClientConnections connections;
     private final WorkerSchema schema;
+    private final SweepStore.Request usualSweep;
+    private final SchemaOverview overview;
+    private final JobStatistics statistics;
+    private final JobHistory history;
 
-    JobLookup(ClientConnections connections, WorkerSchema schema) {
-        this.connections = connections;
+    /**
+     * Creates what reads one schema.
+     *
+     * @param usualSweep whose thresholds say which workers are stale
+     */
+    public JdbcJobQueries(DataSource dataSource, WorkerSchema schema, SweepStore.Request usualSweep) {
+        this.connections = new ClientConnections(dataSource);
         this.schema = schema;
+        this.usualSweep = usualSweep;
+        this.overview = new SchemaOverview(connections, schema);
+        this.statistics = new JdbcJobStatistics(connections, schema);
+        this.history = new JdbcJobHistory(connections, schema);
     }
 
     private static final String NAMES = "coalesce(t.identifier, pg_catalog.concat('task ', j.task_id)), q.queue_name, "
@@ -55,7 +87,8 @@ final class JobLookup {
 
     private static final String FIND = "with page as (select ?::bigint as id) select " + JobColumns.ALL + NAMES;
 
-    Optional<Job> find(long id) {
+    @Override
+    public Optional<Job> find(long id) {
         return connections.query(
                 "find job " + id,
                 false,
@@ -63,7 +96,8 @@ final class JobLookup {
                         client.sql(schema.in(FIND)).param(id).query(named(null)).optional());
     }
 
-    List<Job> find(Collection<Long> ids, int payloadLimit) {
+    @Override
+    public List<Job> find(Collection<Long> ids, int payloadLimit) {
         Set<Long> given = Arguments.requireElements("ids", ids);
         Arguments.requireRange("payloadLimit", payloadLimit, 0, 1_000_000);
         if (given.isEmpty()) {
@@ -84,7 +118,8 @@ final class JobLookup {
         return given.stream().map(found::get).filter(Objects::nonNull).toList();
     }
 
-    JobPage list(JobQuery query) {
+    @Override
+    public JobPage list(JobQuery query) {
         Arguments.requireNonNull("query", query);
         return connections.query("list jobs", false, client -> list(client, query));
     }
@@ -133,9 +168,10 @@ final class JobLookup {
             .map(state -> "pg_catalog.count(*) filter (where " + JobFilters.condition(state) + ")")
             .collect(Collectors.joining(", "));
 
-    /** Reads what is first by priority, because that finds most of those that wait. */
-    JobCounts count(JobQuery filter) {
+    @Override
+    public JobCounts count(JobQuery filter) {
         Arguments.requireNonNull("filter", filter);
+        // What is first by priority: that finds most of those that wait.
         JobQuery query = filter.toBuilder().sort(JobSort.PRIORITY).after(null).build();
         return connections.query("count jobs", false, client -> {
             JobScan.Reach reach = JobScan.of(client, schema, query);
@@ -153,7 +189,8 @@ final class JobLookup {
         });
     }
 
-    JobSelection select(JobQuery filter, int most) {
+    @Override
+    public JobSelection select(JobQuery filter, int most) {
         Arguments.requireNonNull("filter", filter);
         Arguments.requireRange("most", most, 1, 1_000_000);
         JobQuery query = filter.toBuilder().sort(JobSort.OLDEST).after(null).build();
@@ -168,5 +205,90 @@ final class JobLookup {
                     ? new JobSelection(ids.subList(0, most), false)
                     : new JobSelection(ids, reach.complete());
         });
+    }
+
+    private static final String PAUSES = "select " + PauseStore.COLUMNS + """
+             from {schema}.pgworker_pauses p where p.resumed_at is null order by p.kind, p.name
+            """;
+
+    @Override
+    public List<Pause> pauses() {
+        return connections.query(
+                "list the pauses",
+                false,
+                client -> client.sql(schema.in(PAUSES))
+                        .query((row, number) -> PauseStore.pause(row, 1))
+                        .list());
+    }
+
+    @Override
+    public List<NamedQueue> queues(@Nullable String after, int limit) {
+        return overview.queues(after, limit);
+    }
+
+    @Override
+    public Instant now() {
+        return overview.now();
+    }
+
+    @Override
+    public JobBacklog backlog() {
+        return overview.backlog();
+    }
+
+    @Override
+    public List<ActiveWorker> activeWorkers() {
+        return overview.workers(usualSweep.threshold(), usualSweep.peerThreshold(), true);
+    }
+
+    @Override
+    public List<ActiveWorker> activeWorkers(Duration staleAfter) {
+        Arguments.requireNotNegative("staleAfter", staleAfter);
+        return overview.workers(staleAfter, null, true);
+    }
+
+    @Override
+    public List<ActiveWorker> registeredWorkers() {
+        return overview.workers(usualSweep.threshold(), usualSweep.peerThreshold(), false);
+    }
+
+    @Override
+    public List<TaskSummary> tasks(@Nullable String after, int limit) {
+        return new TaskOverview(connections, schema).tasks(after, limit, registeredWorkers());
+    }
+
+    @Override
+    public Optional<JobWait> waitOf(long id) {
+        return new JobWaits(connections, schema, this::registeredWorkers).of(id);
+    }
+
+    @Override
+    public List<JobStep> steps(long id, boolean results) {
+        return new JobStepList(connections, schema).of(id, results);
+    }
+
+    @Override
+    public List<RunningJob> running(int limit) {
+        return new RunningJobs(connections, schema).list(limit);
+    }
+
+    @Override
+    public List<Cancellation> cancellations(Collection<Long> ids) {
+        return new JobCancels(connections, schema).of(ids);
+    }
+
+    @Override
+    public CleanupPreview previewCleanup(Set<CleanupTask> tasks) {
+        return new CleanupEstimate(connections, schema).of(Arguments.requireElements("tasks", tasks));
+    }
+
+    @Override
+    public JobHistory history() {
+        return history;
+    }
+
+    @Override
+    public JobStatistics statistics() {
+        return statistics;
     }
 }

@@ -27,14 +27,16 @@ import dev.pgworker.event.WorkerEvent.ListenerConnected;
 import dev.pgworker.event.WorkerEvent.WorkerStarted;
 import dev.pgworker.job.ActiveWorker;
 import dev.pgworker.job.Job;
-import dev.pgworker.job.JobAdmin;
+import dev.pgworker.job.JobChanges;
 import dev.pgworker.job.JobCounts;
 import dev.pgworker.job.JobPage;
+import dev.pgworker.job.JobQueries;
 import dev.pgworker.job.JobQuery;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.job.JobState;
 import dev.pgworker.job.Rescheduling;
 import dev.pgworker.job.Task;
+import dev.pgworker.job.WorkerOperations;
 import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.testing.OwnThread;
 import dev.pgworker.testing.RecordingListener;
@@ -45,7 +47,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 /** Changing, finding, listing and counting jobs by hand. */
-class JdbcJobAdminTest {
+class AdministrationTest {
 
     private static final Task<Integer> MAIL = Task.of("mail", Integer.class);
 
@@ -61,7 +63,7 @@ class JdbcJobAdminTest {
         lock(ids.get(3), "241 minutes");
 
         List<Job> done =
-                db.admin().complete(List.of(ids.get(4), ids.get(1), ids.get(3), 999_999L, ids.get(0), ids.get(4)));
+                db.changes().complete(List.of(ids.get(4), ids.get(1), ids.get(3), 999_999L, ids.get(0), ids.get(4)));
 
         assertThat(done).extracting(Job::id).containsExactly(ids.get(4), ids.get(3), ids.get(0));
         assertThat(done.get(1).lockedBy()).isEqualTo("somebody");
@@ -75,7 +77,7 @@ class JdbcJobAdminTest {
                 .addJob("queued", 2, JobSpec.builder().queueName("lane").build())
                 .id();
 
-        List<Job> done = db.admin().complete(List.of(queued, plain));
+        List<Job> done = db.changes().complete(List.of(queued, plain));
 
         assertThat(done).extracting(Job::taskIdentifier).containsExactly("queued", "plain");
         assertThat(done).extracting(Job::queueName).containsExactly("lane", null);
@@ -88,7 +90,7 @@ class JdbcJobAdminTest {
         lock(ids.get(0), "239 minutes");
         lock(ids.get(1), "241 minutes");
 
-        List<Job> failed = db.admin().permanentlyFail(List.of(ids.get(2), ids.get(1), ids.get(0)), "wrong address");
+        List<Job> failed = db.changes().permanentlyFail(List.of(ids.get(2), ids.get(1), ids.get(0)), "wrong address");
 
         assertThat(failed).extracting(Job::id).containsExactly(ids.get(2), ids.get(1));
         assertThat(failed).allSatisfy(job -> {
@@ -96,7 +98,7 @@ class JdbcJobAdminTest {
             assertThat(job.lastError()).isEqualTo("wrong address");
             assertThat(job.lockedBy()).isNull();
         });
-        assertThat(db.admin().find(ids.get(0)).orElseThrow().lockedBy()).isEqualTo("somebody");
+        assertThat(db.queries().find(ids.get(0)).orElseThrow().lockedBy()).isEqualTo("somebody");
     }
 
     @Test
@@ -105,14 +107,14 @@ class JdbcJobAdminTest {
         lock(ids.get(1), "1 minute");
         Instant later = Instant.now().plusSeconds(1000).truncatedTo(ChronoUnit.MICROS);
 
-        List<Job> all = db.admin().reschedule(ids, new Rescheduling(later, -3, 7, 9));
+        List<Job> all = db.changes().reschedule(ids, new Rescheduling(later, -3, 7, 9));
         assertThat(all).extracting(Job::id).containsExactly(ids.get(0));
         assertThat(all.get(0).runAt()).isEqualTo(later);
         assertThat(all.get(0).priority()).isEqualTo(-3);
         assertThat(all.get(0).attempts()).isEqualTo(7);
         assertThat(all.get(0).maxAttempts()).isEqualTo(9);
 
-        Job one = db.admin()
+        Job one = db.changes()
                 .reschedule(ids, Rescheduling.builder().priority(4).build())
                 .get(0);
         assertThat(one.priority()).isEqualTo(4);
@@ -127,9 +129,9 @@ class JdbcJobAdminTest {
         long id = db.scheduler()
                 .addJob("mail", 1, JobSpec.builder().runIn(Duration.ofHours(2)).build())
                 .id();
-        db.admin().permanentlyFail(List.of(id), "not now");
+        db.changes().permanentlyFail(List.of(id), "not now");
 
-        db.admin()
+        db.changes()
                 .reschedule(
                         List.of(id),
                         Rescheduling.builder().runAt(Instant.now()).attempts(0).build());
@@ -141,19 +143,19 @@ class JdbcJobAdminTest {
     void runsNowWhatDoesNotRunAndGivesAttemptsBackOnlyToWhatHasFailed() {
         JobSpec later = JobSpec.builder().runIn(Duration.ofHours(2)).build();
         long retried = db.scheduler().addJob("mail", 1, later).id();
-        db.admin()
+        db.changes()
                 .reschedule(List.of(retried), Rescheduling.builder().attempts(3).build());
         long failed = db.scheduler().addJob("mail", 2, later).id();
-        db.admin().permanentlyFail(List.of(failed), "not now");
+        db.changes().permanentlyFail(List.of(failed), "not now");
         long running = db.scheduler().addJob("mail", 3, later).id();
         lock(running, "1 minute");
 
-        List<Job> due = db.admin().runNow(List.of(failed, running, Long.MAX_VALUE, retried));
+        List<Job> due = db.changes().runNow(List.of(failed, running, Long.MAX_VALUE, retried));
 
         assertThat(due).extracting(Job::id).containsExactly(failed, retried);
         assertThat(due).extracting(Job::attempts).containsExactly(0, 3);
         assertThat(ids(JobQuery.builder().state(JobState.READY))).containsExactly(failed, retried);
-        assertThat(db.admin().runNow(List.of())).isEmpty();
+        assertThat(db.changes().runNow(List.of())).isEmpty();
     }
 
     @Test
@@ -164,7 +166,7 @@ class JdbcJobAdminTest {
             other.setAutoCommit(false);
             statement.execute(db.schema().in("update {schema}._private_jobs set attempts = max_attempts"));
             CompletableFuture<List<Job>> due =
-                    CompletableFuture.supplyAsync(() -> db.admin().runNow(List.of(id)), OwnThread.EACH);
+                    CompletableFuture.supplyAsync(() -> db.changes().runNow(List.of(id)), OwnThread.EACH);
             Awaitility.await()
                     .until(() -> db.sql("select count(*) from pg_stat_activity where wait_event_type = 'Lock'"
                                             + " and query like '%due as materialized%{schema}%'")
@@ -185,9 +187,9 @@ class JdbcJobAdminTest {
         lock(held, "1 minute");
         start();
 
-        db.admin().forceUnlockWorkers(List.of("nobody"));
-        assertThat(db.admin().count(JobQuery.ALL).running()).isEqualTo(1);
-        db.admin().forceUnlockWorkers(List.of("somebody"));
+        db.operations().forceUnlockWorkers(List.of("nobody"));
+        assertThat(db.queries().count(JobQuery.ALL).running()).isEqualTo(1);
+        db.operations().forceUnlockWorkers(List.of("somebody"));
 
         assertThat(events.await(JobCompleted.class, 2))
                 .extracting(e -> e.job().id())
@@ -202,10 +204,10 @@ class JdbcJobAdminTest {
         long forgotten = keyed("forgotten");
         lock(forgotten, "241 minutes");
 
-        assertThat(db.admin().remove("waiting")).map(Job::id).contains(waiting);
-        assertThat(db.admin().remove("waiting")).isEmpty();
-        assertThat(db.admin().remove("forgotten")).map(Job::id).contains(forgotten);
-        Job stillRunning = db.admin().remove("running").orElseThrow();
+        assertThat(db.changes().remove("waiting")).map(Job::id).contains(waiting);
+        assertThat(db.changes().remove("waiting")).isEmpty();
+        assertThat(db.changes().remove("forgotten")).map(Job::id).contains(forgotten);
+        Job stillRunning = db.changes().remove("running").orElseThrow();
 
         assertThat(stillRunning.lockedBy()).isEqualTo("somebody");
         assertThat(stillRunning.key()).isNull();
@@ -225,8 +227,8 @@ class JdbcJobAdminTest {
                                 .flags("slow")
                                 .build());
 
-        assertThat(db.admin().find(added.id())).contains(added);
-        assertThat(db.admin().find(added.id() + 1)).isEmpty();
+        assertThat(db.queries().find(added.id())).contains(added);
+        assertThat(db.queries().find(added.id() + 1)).isEmpty();
     }
 
     @Test
@@ -235,7 +237,7 @@ class JdbcJobAdminTest {
         long ready = db.scheduler().addJob("mail", "needle in payload").id();
         long scheduled = db.scheduler().addJob("mail", 1, later).id();
         long retrying = db.scheduler().addJob("report", 1, later).id();
-        db.admin()
+        db.changes()
                 .reschedule(
                         List.of(retrying), Rescheduling.builder().attempts(1).build());
         long running = db.scheduler()
@@ -245,7 +247,7 @@ class JdbcJobAdminTest {
         long failed = db.scheduler()
                 .addJob("report", 1, JobSpec.builder().queueName("lane").build())
                 .id();
-        db.admin().permanentlyFail(List.of(failed), "needle in error");
+        db.changes().permanentlyFail(List.of(failed), "needle in error");
         long lastAttempt = db.scheduler()
                 .addJob(
                         "mail",
@@ -276,11 +278,11 @@ class JdbcJobAdminTest {
                 .containsExactly(failed);
         assertThat(ids(JobQuery.builder())).containsExactly(lastAttempt, failed, running, retrying, scheduled, ready);
 
-        assertThat(db.admin().count(JobQuery.ALL)).isEqualTo(new JobCounts(1, 1, 1, 0, 2, 1));
-        assertThat(db.admin().count(JobQuery.ALL).total()).isEqualTo(6);
-        assertThat(db.admin().count(JobQuery.builder().taskIdentifier("mail").build()))
+        assertThat(db.queries().count(JobQuery.ALL)).isEqualTo(new JobCounts(1, 1, 1, 0, 2, 1));
+        assertThat(db.queries().count(JobQuery.ALL).total()).isEqualTo(6);
+        assertThat(db.queries().count(JobQuery.builder().taskIdentifier("mail").build()))
                 .isEqualTo(new JobCounts(1, 1, 0, 0, 1, 0));
-        assertThat(db.admin()
+        assertThat(db.queries()
                         .count(JobQuery.builder()
                                 .state(JobState.FAILED)
                                 .search("needle")
@@ -301,7 +303,7 @@ class JdbcJobAdminTest {
 
         JobPage page;
         do {
-            page = db.admin().list(query);
+            page = db.queries().list(query);
             assertThat(page.jobs()).hasSize(100);
             page.jobs().forEach(job -> seen.add(job.id()));
             query = query.after(page.next());
@@ -310,9 +312,9 @@ class JdbcJobAdminTest {
 
         assertThat(pages).isEqualTo(10);
         assertThat(seen).isEqualTo(expected);
-        assertThat(db.admin().list(JobQuery.builder().pageSize(1000).build()).next())
+        assertThat(db.queries().list(JobQuery.builder().pageSize(1000).build()).next())
                 .isNull();
-        assertThat(db.admin().list(JobQuery.builder().pageSize(999).build()).next())
+        assertThat(db.queries().list(JobQuery.builder().pageSize(999).build()).next())
                 .isEqualTo(expected.get(998));
     }
 
@@ -322,7 +324,7 @@ class JdbcJobAdminTest {
         db.sql("delete from {schema}._private_tasks").update();
 
         assertThat(ids(JobQuery.builder())).containsExactly(id);
-        assertThat(db.admin().complete(List.of(id))).extracting(Job::id).containsExactly(id);
+        assertThat(db.changes().complete(List.of(id))).extracting(Job::id).containsExactly(id);
     }
 
     @Test
@@ -337,7 +339,7 @@ class JdbcJobAdminTest {
         begun.await();
         db.sql("select {schema}.worker_heartbeat('idle', null)").query().singleRow();
 
-        List<ActiveWorker> workers = db.admin().activeWorkers();
+        List<ActiveWorker> workers = db.queries().activeWorkers();
         mayEnd.countDown();
 
         assertThat(workers).extracting(ActiveWorker::id).containsExactly(worker.id(), "idle");
@@ -353,8 +355,8 @@ class JdbcJobAdminTest {
         List<Long> ids = add(2);
 
         new TransactionTemplate(new JdbcTransactionManager(db.dataSource())).executeWithoutResult(status -> {
-            assertThat(db.admin().complete(ids)).hasSize(2);
-            assertThat(db.admin().count(JobQuery.ALL).total()).isZero();
+            assertThat(db.changes().complete(ids)).hasSize(2);
+            assertThat(db.queries().count(JobQuery.ALL).total()).isZero();
             status.setRollbackOnly();
         });
 
@@ -363,19 +365,22 @@ class JdbcJobAdminTest {
 
     @Test
     void argumentsAreNamedBeforeAnySql() {
-        JobAdmin nowhere = WorkerClient.jobAdmin(db.dataSource(), new WorkerSchema("no_such_schema"));
+        WorkerSchema nowhere = new WorkerSchema("no_such_schema");
+        JobQueries queries = WorkerClient.jobQueries(db.dataSource(), nowhere);
+        JobChanges changes = WorkerClient.jobChanges(db.dataSource(), nowhere);
+        WorkerOperations operations = WorkerClient.workerOperations(db.dataSource(), nowhere);
 
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> nowhere.complete(Arrays.asList(1L, null)))
+                .isThrownBy(() -> changes.complete(Arrays.asList(1L, null)))
                 .withMessageContaining("ids[1]");
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> nowhere.complete(null))
+                .isThrownBy(() -> changes.complete(null))
                 .withMessageContaining("ids");
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> nowhere.permanentlyFail(List.of(1L), "a\0b"))
+                .isThrownBy(() -> changes.permanentlyFail(List.of(1L), "a\0b"))
                 .withMessageContaining("reason");
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> nowhere.reschedule(List.of(1L), null))
+                .isThrownBy(() -> changes.reschedule(List.of(1L), null))
                 .withMessageContaining("rescheduling");
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> Rescheduling.builder().build())
@@ -384,29 +389,29 @@ class JdbcJobAdminTest {
                 .isThrownBy(() -> Rescheduling.builder().attempts(-1).build())
                 .withMessageContaining("attempts");
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> nowhere.remove(""))
+                .isThrownBy(() -> changes.remove(""))
                 .withMessageContaining("jobKey");
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> nowhere.forceUnlockWorkers(Arrays.asList((String) null)))
+                .isThrownBy(() -> operations.forceUnlockWorkers(Arrays.asList((String) null)))
                 .withMessageContaining("workerIds[0]");
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> nowhere.forceUnlockWorkers(List.of("a\0b")))
+                .isThrownBy(() -> operations.forceUnlockWorkers(List.of("a\0b")))
                 .withMessageContaining("workerIds");
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> nowhere.queues("a\0b", 1))
+                .isThrownBy(() -> queries.queues("a\0b", 1))
                 .withMessageContaining("after");
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> nowhere.cleanup(null))
+                .isThrownBy(() -> operations.cleanup(null))
                 .withMessageContaining("tasks");
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> nowhere.list(null))
+                .isThrownBy(() -> queries.list(null))
                 .withMessageContaining("query");
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> JobQuery.builder().pageSize(1001).build())
                 .withMessageContaining("pageSize")
                 .withMessageContaining("1000");
-        assertThat(nowhere.complete(List.of())).isEmpty();
-        assertThatThrownBy(() -> nowhere.complete(List.of(1L)))
+        assertThat(changes.complete(List.of())).isEmpty();
+        assertThatThrownBy(() -> changes.complete(List.of(1L)))
                 .isInstanceOf(DataAccessException.class)
                 .hasMessageContaining("complete jobs");
     }
@@ -448,7 +453,7 @@ class JdbcJobAdminTest {
     }
 
     private List<Long> ids(JobQuery.Builder query) {
-        return db.admin().list(query.build()).jobs().stream().map(Job::id).toList();
+        return db.queries().list(query.build()).jobs().stream().map(Job::id).toList();
     }
 
     private List<Long> remaining() {
