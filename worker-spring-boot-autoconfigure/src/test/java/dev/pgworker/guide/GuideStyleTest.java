@@ -27,15 +27,11 @@ class GuideStyleTest {
 
     /** Pages that still break the rules. A page that meets them leaves this list. */
     private static final Set<String> NOT_EDITED_YET = Set.of(
-            "CHANGELOG.md",
             "docs/architecture.md",
             "docs/handlers.md",
-            "docs/history.md",
             "docs/limits.md",
-            "docs/metrics.md",
             "docs/performance.md",
-            "docs/steps.md",
-            "docs/tracing.md");
+            "docs/steps.md");
 
     /** Has figures, each with the machine on which it was measured. */
     private static final String FIGURES = "docs/performance.md";
