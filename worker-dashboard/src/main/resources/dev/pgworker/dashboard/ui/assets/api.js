@@ -36,7 +36,10 @@ async function request(path, options) {
     throw new ApiError(response.status, answer?.error ?? wordsFor(response));
   }
   if (answer === null) {
-    throw new ApiError(response.status, "The application sent a page instead of data. Your session may have ended: reload the page.");
+    throw new ApiError(
+      response.status,
+      "The application sent a page instead of data. Your session may have ended: reload the page.",
+    );
   }
   return answer;
 }

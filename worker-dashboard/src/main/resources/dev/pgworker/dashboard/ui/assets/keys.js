@@ -8,9 +8,11 @@ let first = null;
 let firstAt = 0;
 
 function typing(target) {
-  return target.isContentEditable
-    || ["TEXTAREA", "SELECT"].includes(target.tagName)
-    || (target.tagName === "INPUT" && !["checkbox", "radio", "button"].includes(target.type));
+  return (
+    target.isContentEditable ||
+    ["TEXTAREA", "SELECT"].includes(target.tagName) ||
+    (target.tagName === "INPUT" && !["checkbox", "radio", "button"].includes(target.type))
+  );
 }
 
 /* The newest layer that has something to do for the key does it. */

@@ -3,9 +3,7 @@
 import { h, render } from "./vendor/preact.js";
 import htm from "./vendor/htm.js";
 
-export {
-  useCallback, useEffect, useId, useMemo, useRef, useState,
-} from "./vendor/preact-hooks.js";
+export { useCallback, useEffect, useId, useMemo, useRef, useState } from "./vendor/preact-hooks.js";
 export { h, render };
 
 /** Builds elements from a template; values become text nodes or attributes, never markup. */

@@ -19,7 +19,9 @@ function entries(weights) {
 }
 
 function weightsText(weights) {
-  return entries(weights).map(([value, weight]) => `${value}=${weight}`).join(", ");
+  return entries(weights)
+    .map(([value, weight]) => `${value}=${weight}`)
+    .join(", ");
 }
 
 /** What a limit allows, in words. */
@@ -29,15 +31,22 @@ export function allows(limit) {
   }
   const per = limit.per ? ` per ${limit.per}` : "";
   if (limit.kind === "shares") {
-    return `fair shares${per}${entries(limit.weights).map(([value, weight]) => `, ${value} ${weight}`).join("")}`;
+    return `fair shares${per}${entries(limit.weights)
+      .map(([value, weight]) => `, ${value} ${weight}`)
+      .join("")}`;
   }
-  return limit.kind === "running" ? `${number(limit.maxRunning)} running${per}`
+  return limit.kind === "running"
+    ? `${number(limit.maxRunning)} running${per}`
     : `${number(limit.maxStarts)} starts in ${period(limit.periodMs)}, burst ${number(limit.burst)}${per && "," + per}`;
 }
 
 /** Why a limit is not simply in effect; null if it is. */
 export function phase(limit) {
-  return limit.phase === "applying" ? "is being put into effect" : limit.phase === "removing" ? "is being removed" : null;
+  return limit.phase === "applying"
+    ? "is being put into effect"
+    : limit.phase === "removing"
+      ? "is being removed"
+      : null;
 }
 
 function text(value) {
@@ -61,9 +70,21 @@ export function formValues(limit) {
 
 /** All of the form, as the API takes it. */
 export function request(values, limit) {
-  const numbers = values.kind === "running" ? { maxRunning: values.maxRunning || undefined }
-    : values.kind === "shares" ? { weights: listOf(values.weights, entries(limit?.weights).map((each) => each.join("="))) }
-    : { maxStarts: values.maxStarts || undefined, period: isoSpan(values.period), burst: values.burst || undefined };
+  const numbers =
+    values.kind === "running"
+      ? { maxRunning: values.maxRunning || undefined }
+      : values.kind === "shares"
+        ? {
+            weights: listOf(
+              values.weights,
+              entries(limit?.weights).map((each) => each.join("=")),
+            ),
+          }
+        : {
+            maxStarts: values.maxStarts || undefined,
+            period: isoSpan(values.period),
+            burst: values.burst || undefined,
+          };
   const wanted = {
     name: values.name,
     tasks: listOf(values.tasks, limit?.tasks),

@@ -9,7 +9,11 @@ const BASE = new URL(document.baseURI).pathname;
 
 function read() {
   const path = location.pathname.startsWith(BASE) ? location.pathname.slice(BASE.length) : "";
-  return { path: path.replace(/\/+$/, ""), query: new URLSearchParams(location.search), entry: history.state?.entry ?? 0 };
+  return {
+    path: path.replace(/\/+$/, ""),
+    query: new URLSearchParams(location.search),
+    entry: history.state?.entry ?? 0,
+  };
 }
 
 const route = createStore(read());
@@ -62,7 +66,14 @@ export function setQuery(changes, options) {
 export function Link({ to, query, children, ...rest }) {
   const address = typeof to === "string" ? to : href(to, query);
   const click = (event) => {
-    if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) {
+    if (
+      event.defaultPrevented ||
+      event.button !== 0 ||
+      event.metaKey ||
+      event.ctrlKey ||
+      event.shiftKey ||
+      event.altKey
+    ) {
       return;
     }
     event.preventDefault();

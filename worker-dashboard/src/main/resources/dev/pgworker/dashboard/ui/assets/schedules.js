@@ -34,6 +34,7 @@ const FILTERS = ["prefix", "task", "show"];
 
 /** The filters of the list, as they stand in the URL; what it says wrongly is left out. */
 export function scheduleFilters(query) {
+  /** @type {{ show?: string }} */
   const filters = {};
   for (const name of FILTERS) {
     const value = query.get(name);
@@ -44,7 +45,11 @@ export function scheduleFilters(query) {
   return filters;
 }
 
-/** The same as the API takes them. */
+/**
+ * The same as the API takes them.
+ *
+ * @param {{ show?: string }} filters
+ */
 export function scheduleQuery({ show, ...filters }) {
   return show ? { ...filters, ...SHOWN[show].query } : filters;
 }
@@ -63,7 +68,7 @@ function isoTime(text, before) {
   if (text === "") {
     return undefined;
   }
-  return before && inputTime(before) === text ? before : fromInput(text) ?? text;
+  return before && inputTime(before) === text ? before : (fromInput(text) ?? text);
 }
 
 /** The values of the form; of a schedule that is there, or of one to be made. */
@@ -92,9 +97,16 @@ export function formValues(schedule, zone) {
   };
 }
 
-/** When it is due, as the API takes it. */
+/**
+ * When it is due, as the API takes it.
+ *
+ * @returns {Record<string, any>}
+ */
 export function recurrenceRequest(values, schedule) {
-  const times = { startsAt: isoTime(values.startsAt, schedule?.startsAt), endsAt: isoTime(values.endsAt, schedule?.endsAt) };
+  const times = {
+    startsAt: isoTime(values.startsAt, schedule?.startsAt),
+    endsAt: isoTime(values.endsAt, schedule?.endsAt),
+  };
   if (usesPattern(values.kind)) {
     return { kind: values.kind, expression: values.expression, zone: values.zone, ...times };
   }

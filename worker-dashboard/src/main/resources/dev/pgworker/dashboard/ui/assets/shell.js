@@ -88,8 +88,15 @@ export function Shell() {
       <main id="main" tabindex="-1">
         ${known && html`<${ConnectionNotice} />`}
         ${known && me && html`<${PauseNotice} />`}
-        ${!known ? html`<${NoInstance} me=${me} instance=${instance} />` : me ? html`<${Live} /><${page} key=${JSON.stringify([instance, props])} ...${props} />` : error
-          ? html`<${NoSession} error=${error} />` : html`<div class="page"><${Skeleton} lines=${8} /></div>`}
+        ${
+          !known
+            ? html`<${NoInstance} me=${me} instance=${instance} />`
+            : me
+              ? html`<${Live} /><${page} key=${JSON.stringify([instance, props])} ...${props} />`
+              : error
+                ? html`<${NoSession} error=${error} />`
+                : html`<div class="page"><${Skeleton} lines=${8} /></div>`
+        }
       </main>
     </div>
     <div class="corner">
@@ -121,8 +128,11 @@ function Navigation({ section }) {
         (one) => html`<li key=${one.path}>
           <${Link} to=${one.path ? [one.path] : []} class="nav-item" aria-current=${one.path === section ? "page" : undefined}>
             <${Icon} name=${one.icon} /><span>${one.name}</span>
-            ${one.path === "jobs" && failed > 0 &&
-              html`<span class="nav-count" aria-label=${plural(failed, "failed job")} role="img">${compact(failed)}</span>`}
+            ${
+              one.path === "jobs" &&
+              failed > 0 &&
+              html`<span class="nav-count" aria-label=${plural(failed, "failed job")} role="img">${compact(failed)}</span>`
+            }
           </${Link}>
         </li>`,
       )}
@@ -147,11 +157,17 @@ function SidebarFoot({ me, known }) {
   const icons = { system: "system", light: "sun", dark: "moon" };
   return html`<div class="sidebar-foot">
     ${known && html`<${ConnectionMark} />`}
-    ${me && html`<p class="user">
+    ${
+      me &&
+      html`<p class="user">
       ${me.user && html`<${OneLine} text=${me.user} />`}
-      ${me.readOnly && html`<span class="read-only" data-tip=${me.readOnlyReason} tabindex="0">
-        <${Icon} name="lock" size=${12} />Read-only</span>`}
-    </p>`}
+      ${
+        me.readOnly &&
+        html`<span class="read-only" data-tip=${me.readOnlyReason} tabindex="0">
+        <${Icon} name="lock" size=${12} />Read-only</span>`
+      }
+    </p>`
+    }
     <div class="foot-tools">
       <${Button} kind="quiet" icon=${icons[choice] ?? "system"} aria-label=${`Colours: ${choice}`}
         data-tip=${`Colours: ${choice}`} onClick=${nextTheme} />
@@ -205,8 +221,10 @@ function NoSession({ error }) {
 function NoInstance({ me, instance }) {
   return html`<${Page} title="No such worker">
     <${Empty} icon="search" title=${html`There is no worker instance <${Foreign} text=${instance} most=${100} />`}>
-      <p>This application has: ${me.instances.map((name, at) => html`${at > 0 && ", "}<${Link} key=${name}
-        to=${href([], {}, name)}><${Foreign} text=${name} /></${Link}>`)}.</p>
+      <p>This application has: ${me.instances.map(
+        (name, at) => html`${at > 0 && ", "}<${Link} key=${name}
+        to=${href([], {}, name)}><${Foreign} text=${name} /></${Link}>`,
+      )}.</p>
     </${Empty}>
   </${Page}>`;
 }
@@ -239,22 +257,24 @@ function useShortcuts() {
     "g q": go("queues"),
     "g t": go("tasks"),
     "g r": go("recurring"),
+    "g l": go("limits"),
     "g w": go("workers"),
     "g m": go("maintenance"),
     c: () => openAddJob(),
     t: toggleTimes,
     "?": () => showDialog(ShortcutsDialog),
     "/": () => {
-      const search = document.querySelector("input[type=search]");
+      const search = /** @type {HTMLElement | null} */ (document.querySelector("input[type=search]"));
       search?.focus();
       return search !== null;
     },
     Escape: () => {
-      const search = document.activeElement?.matches?.("input[type=search]");
+      const focused = /** @type {HTMLElement | null} */ (document.activeElement);
+      const search = focused?.matches("input[type=search]") === true;
       if (search) {
-        document.activeElement.blur();
+        focused.blur();
       }
-      return search === true;
+      return search;
     },
   });
 }

@@ -8,7 +8,10 @@ export function span(ms) {
     return { amount: "", unit: "minutes" };
   }
   const seconds = ms / 1000;
-  const unit = Object.keys(UNITS).reverse().find((one) => seconds >= UNITS[one] && seconds % UNITS[one] === 0) ?? "seconds";
+  const unit =
+    Object.keys(UNITS)
+      .reverse()
+      .find((one) => seconds >= UNITS[one] && seconds % UNITS[one] === 0) ?? "seconds";
   return { amount: String(seconds / UNITS[unit]), unit };
 }
 
@@ -19,7 +22,12 @@ export function isoSpan({ amount, unit }) {
 
 /** Texts separated by commas. One may contain a comma itself: those that nobody touched stay as they are. */
 export function listOf(text, before = []) {
-  return text === before.join(", ") ? before : text.split(/[,\n]/).map((one) => one.trim()).filter(Boolean);
+  return text === before.join(", ")
+    ? before
+    : text
+        .split(/[,\n]/)
+        .map((one) => one.trim())
+        .filter(Boolean);
 }
 
 /** Which of a form's values an answer of the API is about; null if it names none. */

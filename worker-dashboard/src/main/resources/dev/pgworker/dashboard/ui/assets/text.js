@@ -97,7 +97,8 @@ export function splitError(error) {
   const colon = /^([\w$]+(?:\.[\w$]+)+)(?::\s?(.*))?$/.exec(cutAt(lines[first] ?? "", 2000));
   return {
     type: colon ? colon[1] : null,
-    message: colon && colon[2] ? lines[first].slice(lines[first].indexOf(colon[2], colon[1].length)) : lines[first] ?? "",
+    message:
+      colon && colon[2] ? lines[first].slice(lines[first].indexOf(colon[2], colon[1].length)) : (lines[first] ?? ""),
     rest: lines.slice(first + 1),
   };
 }
@@ -110,7 +111,10 @@ const THROWN = /^(?:[a-z_][\w$]*\.)+([A-Z][\w$]*)(?::\s+|$)/;
  * room is short; that of decisions about the job tells nothing.
  */
 export function headline(error) {
-  let message = error.slice(0, 1000).trimStart().split(/[\r\n]/, 1)[0];
+  let message = error
+    .slice(0, 1000)
+    .trimStart()
+    .split(/[\r\n]/, 1)[0];
   let type = null;
   for (let match = THROWN.exec(message); match !== null; match = THROWN.exec(message)) {
     type = match[1];

@@ -100,7 +100,9 @@ export function distant(iso) {
   return year ? `year ${year[1] === "-" ? "−" : ""}${Number(year[2])}` : iso.slice(0, 24);
 }
 
+/** @type {Intl.DateTimeFormatOptions} */
 const CLOCK = { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" };
+/** @type {Intl.DateTimeFormatOptions} */
 const DATE = { year: "numeric", month: "short", day: "numeric" };
 
 /** "23 Nov 2026, 06:12:33" in the browser's zone. */
@@ -114,6 +116,7 @@ export function short(time, now) {
   if (date.toDateString() === new Date(now).toDateString()) {
     return clock(time);
   }
+  /** @type {Intl.DateTimeFormatOptions} */
   const options = date.getFullYear() === new Date(now).getFullYear() ? {} : { year: "numeric" };
   const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", ...options }).format(time);
   return options.year ? day : `${day} ${clock(time, false)}`;

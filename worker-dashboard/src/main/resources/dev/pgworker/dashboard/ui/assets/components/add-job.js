@@ -27,7 +27,10 @@ export function AddJobButton({ task }) {
 
 /* Flags are separated by commas or line breaks. */
 function flagsOf(text) {
-  return text.split(/[,\n]/).map((flag) => flag.trim()).filter(Boolean);
+  return text
+    .split(/[,\n]/)
+    .map((flag) => flag.trim())
+    .filter(Boolean);
 }
 
 function requestOf(values) {
@@ -55,7 +58,16 @@ function requestOf(values) {
   return wanted;
 }
 
-const EMPTY = { payload: "{}", queue: "", key: "", keyMode: "replace", runAt: "", priority: "", maxAttempts: "", flags: "" };
+const EMPTY = {
+  payload: "{}",
+  queue: "",
+  key: "",
+  keyMode: "replace",
+  runAt: "",
+  priority: "",
+  maxAttempts: "",
+  flags: "",
+};
 
 function AddJobDialog({ task, close }) {
   const api = useApi();

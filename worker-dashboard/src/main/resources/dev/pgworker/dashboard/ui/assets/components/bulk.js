@@ -57,8 +57,16 @@ function BulkDialog({ api, action, filter, close }) {
     setError(null);
     try {
       const { bulk } = await api.post("bulk", { selection: preview.selection, action, ...parameters(action, values) });
-      follow(api, { id: bulk, action, words: inWords(filter, preview.selected), selected: preview.selected, done: 0,
-        changed: 0, state: "running", error: null });
+      follow(api, {
+        id: bulk,
+        action,
+        words: inWords(filter, preview.selected),
+        selected: preview.selected,
+        done: 0,
+        changed: 0,
+        state: "running",
+        error: null,
+      });
       close();
     } catch (failure) {
       setError(failure.message);
@@ -70,19 +78,28 @@ function BulkDialog({ api, action, filter, close }) {
   return html`<${Dialog} title=${phrase(action, "all matching jobs") + "?"} close=${close} locked=${busy} wide=${true}
     buttons=${html`
     <${Button} onClick=${close} disabled=${busy}>${dismissal(action)}</${Button}>
-    ${selected > 0 && html`<${Button} kind=${ACTIONS[action].danger ? "danger" : "primary"} disabled=${busy}
-      onClick=${start}>${busy ? "Starting…" : phrase(action, plural(selected, "job"))}</${Button}>`}
+    ${
+      selected > 0 &&
+      html`<${Button} kind=${ACTIONS[action].danger ? "danger" : "primary"} disabled=${busy}
+      onClick=${start}>${busy ? "Starting…" : phrase(action, plural(selected, "job"))}</${Button}>`
+    }
   `}>
     <p class="muted">Filter: <span class="strong">${inWords(filter)}</span></p>
     ${preview === null && error === null && html`<${Skeleton} lines=${4} />`}
     ${preview && selected === 0 && html`<${Notice}><p>No job matches any more.</p></${Notice}>`}
-    ${selected > 0 && html`
+    ${
+      selected > 0 &&
+      html`
       <p>${consequence(action, selected)} Jobs that are added from now on are not touched.${ofRunning(action)}</p>
-      ${!preview.complete && html`<${Notice} level="warning">
-        <p>More jobs match. These are the first ${number(selected)}; repeat the action for the rest.</p></${Notice}>`}
+      ${
+        !preview.complete &&
+        html`<${Notice} level="warning">
+        <p>More jobs match. These are the first ${number(selected)}; repeat the action for the rest.</p></${Notice}>`
+      }
       <${ActionFields} action=${action} values=${values} setValues=${setValues} />
       <${Sample} jobs=${preview.sample} selected=${selected} />
-    `}
+    `
+    }
     <${FormError} text=${error} />
   </${Dialog}>`;
 }
@@ -90,9 +107,11 @@ function BulkDialog({ api, action, filter, close }) {
 function Sample({ jobs, selected }) {
   return html`<h3 class="sample-head">${jobs.length < selected ? `${jobs.length} of them` : "The jobs"}</h3>
     <ul class="sample">
-      ${jobs.map((job) => html`<li key=${job.id}><${State} state=${job.state} compact=${true} />
+      ${jobs.map(
+        (job) => html`<li key=${job.id}><${State} state=${job.state} compact=${true} />
         <span class="muted num">#${job.id}</span><${OneLine} text=${job.task} />
-          ${job.error && html`<${OneLine} text=${headline(job.error)} class="muted" />`}</li>`)}
+          ${job.error && html`<${OneLine} text=${headline(job.error)} class="muted" />`}</li>`,
+      )}
     </ul>`;
 }
 
@@ -108,8 +127,11 @@ function follow(api, change) {
       update(await api.get("bulk/" + encodeURIComponent(change.id)));
     } catch (failure) {
       if (failure.status === 404) {
-        update({ id: change.id, state: "failed",
-          error: "The application no longer knows of this change. It may have been restarted; look at the list." });
+        update({
+          id: change.id,
+          state: "failed",
+          error: "The application no longer knows of this change. It may have been restarted; look at the list.",
+        });
       }
     }
   }, POLL_MS);
@@ -125,7 +147,8 @@ async function stop(change) {
 
 const ENDS = {
   done: (change) => `Done: ${plural(change.changed, "job")} changed` + skippedText(change),
-  stopped: (change) => `Stopped: ${plural(change.changed, "job")} changed, ${number(change.selected - change.done)} left`,
+  stopped: (change) =>
+    `Stopped: ${plural(change.changed, "job")} changed, ${number(change.selected - change.done)} left`,
   failed: (change) => `Broken off after ${plural(change.changed, "job")}: ${change.error ?? "unknown error"}`,
 };
 
@@ -138,19 +161,25 @@ function skippedText(change) {
 export function BulkActivity() {
   const all = useStore(changes);
   return html`<section class="activity" aria-label="Changes under way" hidden=${all.length === 0}>
-    ${all.map((change) => html`<div class=${"activity-item is-" + change.state} key=${change.id}>
+    ${all.map(
+      (change) => html`<div class=${"activity-item is-" + change.state} key=${change.id}>
       <div class="activity-head">
         <strong>${phrase(change.action, plural(change.selected, "job"))}</strong>
-        ${change.state === "running"
-          ? html`<${Button} onClick=${() => stop(change)}>Stop</${Button}>`
-          : html`<${Button} kind="quiet" icon="close" aria-label="Dismiss"
-            onClick=${() => changes.set((list) => list.filter((one) => one.id !== change.id))} />`}
+        ${
+          change.state === "running"
+            ? html`<${Button} onClick=${() => stop(change)}>Stop</${Button}>`
+            : html`<${Button} kind="quiet" icon="close" aria-label="Dismiss"
+            onClick=${() => changes.set((list) => list.filter((one) => one.id !== change.id))} />`
+        }
       </div>
-      ${change.state === "running"
-        ? html`<progress class="bar" aria-label="Progress of the change" value=${change.done}
+      ${
+        change.state === "running"
+          ? html`<progress class="bar" aria-label="Progress of the change" value=${change.done}
           max=${Math.max(1, change.selected)}></progress>
             <p class="muted num">${number(change.done)} of ${number(change.selected)}, ${number(change.changed)} changed</p>`
-        : html`<p role="status"><${Foreign} text=${ENDS[change.state](change)} most=${1000} /></p>`}
-    </div>`)}
+          : html`<p role="status"><${Foreign} text=${ENDS[change.state](change)} most=${1000} /></p>`
+      }
+    </div>`,
+    )}
   </section>`;
 }

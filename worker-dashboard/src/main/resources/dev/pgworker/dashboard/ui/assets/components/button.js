@@ -79,8 +79,9 @@ export function Menu({ label, icon = "more", items, children }) {
       aria-expanded=${open ? "true" : "false"} aria-label=${children ? undefined : label} onClick=${() => setOpen(!open)}>
       ${children && html`<span>${children}</span>`}<${Icon} name=${icon} />
     </button>
-    ${open &&
-    html`<div class="popover" role="menu" aria-label=${label} onKeyDown=${move}>
+    ${
+      open &&
+      html`<div class="popover" role="menu" aria-label=${label} onKeyDown=${move}>
       ${items.map(
         (item) => html`<button type="button" role="menuitem" tabindex="-1" key=${item.label}
           class=${classes("menu-item", item.danger && "danger")} aria-disabled=${item.whyOff ? "true" : undefined}
@@ -88,7 +89,8 @@ export function Menu({ label, icon = "more", items, children }) {
           <${Icon} name=${item.icon} /><span>${item.label}</span>
         </button>`,
       )}
-    </div>`}
+    </div>`
+    }
   </div>`;
 }
 

@@ -13,7 +13,9 @@ const HEIGHT = 168;
 const LONG_WINDOW_MS = 2 * 3600_000;
 
 function colour(name) {
-  return getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+  return getComputedStyle(document.documentElement)
+    .getPropertyValue("--" + name)
+    .trim();
 }
 
 /**
@@ -37,28 +39,37 @@ export function Chart({ title, id, figure, series, times, format = number, axis 
       </div>
     </div>
     <${Legend} series=${series} />
-    ${asTable
-      ? html`<${ValueTable} title=${title} series=${series} times=${times} format=${format} />`
-      : html`<${Canvas} series=${series} times=${times} format=${format} axis=${axis} summary=${summary} />`}
+    ${
+      asTable
+        ? html`<${ValueTable} title=${title} series=${series} times=${times} format=${format} />`
+        : html`<${Canvas} series=${series} times=${times} format=${format} axis=${axis} summary=${summary} />`
+    }
   </section>`;
 }
 
 function Legend({ series }) {
   return html`<ul class="legend">
-    ${series.map((one) => html`<li key=${one.label}>
-      <span class=${`key ${one.kind} ${one.colour} ${one.dash ? "dashed" : ""}`} aria-hidden="true"></span>${one.label}</li>`)}
+    ${series.map(
+      (one) => html`<li key=${one.label}>
+      <span class=${`key ${one.kind} ${one.colour} ${one.dash ? "dashed" : ""}`} aria-hidden="true"></span>${one.label}</li>`,
+    )}
   </ul>`;
 }
 
 function ValueTable({ title, series, times, format }) {
-  const rows = times.map((time, at) => at).filter((at) => series.some((one) => one.values[at])).reverse();
+  const rows = times
+    .map((time, at) => at)
+    .filter((at) => series.some((one) => one.values[at]))
+    .reverse();
   return html`<div class="chart-table" tabindex="0" role="region" aria-label=${title + ", table"}>
     <table>
       <thead><tr><th scope="col">From</th>
         ${series.map((one) => html`<th scope="col" class="num" key=${one.label}>${one.label}</th>`)}</tr></thead>
       <tbody>
-        ${rows.map((at) => html`<tr key=${times[at]}><th scope="row">${local(times[at])}</th>
-          ${series.map((one) => html`<td class="num" key=${one.label}>${format(one.values[at])}</td>`)}</tr>`)}
+        ${rows.map(
+          (at) => html`<tr key=${times[at]}><th scope="row">${local(times[at])}</th>
+          ${series.map((one) => html`<td class="num" key=${one.label}>${format(one.values[at])}</td>`)}</tr>`,
+        )}
         ${rows.length === 0 && html`<tr><td colspan=${series.length + 1} class="muted">Nothing happened in this time.</td></tr>`}
       </tbody>
     </table>
@@ -103,6 +114,7 @@ function data(series, times) {
   return [times.map((time) => time / 1000), ...columns];
 }
 
+/** @returns {UPlot.Options} */
 function options(width, series, times, axis, hover) {
   const muted = colour("text-3");
   const grid = colour("line-soft");
@@ -114,20 +126,41 @@ function options(width, series, times, axis, hover) {
     height: HEIGHT,
     padding: [8, 16, 0, 0],
     legend: { show: false },
-    cursor: { y: false, points: { show: false }, drag: { setScale: false, x: false, y: false }, sync: { key: "overview" } },
+    cursor: {
+      y: false,
+      points: { show: false },
+      drag: { setScale: false, x: false, y: false },
+      sync: { key: "overview" },
+    },
     scales: { x: { range: wholeSteps }, y: { range: (_, least, most) => [0, Math.max(most * 1.08, 1)] } },
     series: [{}, ...series.map(line)],
     axes: [
-      { ...common, grid: { show: false }, size: 24, gap: 6, space: 70,
-        values: (_, ticks) => ticks.map((tick) => clock(tick * 1000, false)) },
-      { ...common, grid: { stroke: grid, width: 1 }, size: 48, gap: 8, space: 34,
-        values: (_, ticks) => ticks.map((tick) => axis(tick)) },
+      {
+        ...common,
+        grid: { show: false },
+        size: 24,
+        gap: 6,
+        space: 70,
+        values: (_, ticks) => ticks.map((tick) => clock(tick * 1000, false)),
+      },
+      {
+        ...common,
+        grid: { stroke: grid, width: 1 },
+        size: 48,
+        gap: 8,
+        space: 34,
+        values: (_, ticks) => ticks.map((tick) => axis(tick)),
+      },
     ],
     plugins: [tooltip(hover, long)],
   };
 }
 
-/* Bars are as wide as their step, so the first and the last one need half a step more. */
+/**
+ * Bars are as wide as their step, so the first and the last one need half a step more.
+ *
+ * @returns {[number, number]}
+ */
 function wholeSteps(plot, least, most) {
   const times = plot.data[0];
   const half = times.length > 1 ? (times[1] - times[0]) / 2 : 30;
@@ -142,7 +175,13 @@ function isAlone(plot, series) {
 function line({ colour: name, kind, dash }) {
   const stroke = colour(name);
   if (kind === "bar") {
-    return { fill: stroke, stroke, width: 0, paths: UPlot.paths.bars({ size: [0.72, 12], gap: 0 }), points: { show: false } };
+    return {
+      fill: stroke,
+      stroke,
+      width: 0,
+      paths: UPlot.paths.bars({ size: [0.72, 12], gap: 0 }),
+      points: { show: false },
+    };
   }
   return {
     stroke,

@@ -35,23 +35,34 @@ function Item({ item, api, reload }) {
         <button type="button" class="row-link fold" aria-expanded=${open ? "true" : "false"} onClick=${() => setOpen(!open)}>
           <${Icon} name=${open ? "down" : "chevron"} size=${12} /><${OneLine} text=${item.identifier} class="strong" />
         </button>
-        ${item.task && item.task !== item.identifier &&
-          html`<span class="sub"><${OneLine} text=${item.task} class="muted" /></span>`}
+        ${
+          item.task &&
+          item.task !== item.identifier &&
+          html`<span class="sub"><${OneLine} text=${item.task} class="muted" /></span>`
+        }
       </${Cell}>
       <${Cell} id="schedule" label="Schedule">
         ${item.words ? html`<${OneLine} text=${item.words} />` : html`<span class="muted">not known to this application</span>`}
         ${item.pattern && html`<span class="sub"><code><${Foreign} text=${item.pattern} /></code></span>`}
       </${Cell}>
-      <${Cell} id="next" label="Next" class="num">${item.pausedSince
-        ? html`<span class="state is-paused"><${Icon} name="pause" /><span class="word">paused</span></span>`
-        : html`<${Time} iso=${item.next[0] ?? null} />`}</${Cell}>
-      <${Cell} id="last" label="Last" class="num">${item.registered ? html`<${Time} iso=${item.lastExecution} />`
-        : html`<span class="muted">not registered yet</span>`}</${Cell}>
+      <${Cell} id="next" label="Next" class="num">${
+        item.pausedSince
+          ? html`<span class="state is-paused"><${Icon} name="pause" /><span class="word">paused</span></span>`
+          : html`<${Time} iso=${item.next[0] ?? null} />`
+      }</${Cell}>
+      <${Cell} id="last" label="Last" class="num">${
+        item.registered
+          ? html`<${Time} iso=${item.lastExecution} />`
+          : html`<span class="muted">not registered yet</span>`
+      }</${Cell}>
       <${Cell} id="runs" label="Last runs"><${RunDots} runs=${item.lastRuns} /></${Cell}>
       <${Cell} id="do"><div class="row-actions"><${CrontabActions} item=${item} api=${api} reload=${reload} /></div></${Cell}>
     </${Row}>
-    ${open && html`<${Row} class="detail-row">
-      <td role="cell" class="c-detail" colspan=${COLUMNS.length}><${CrontabDetails} item=${item} /></td></${Row}>`}
+    ${
+      open &&
+      html`<${Row} class="detail-row">
+      <td role="cell" class="c-detail" colspan=${COLUMNS.length}><${CrontabDetails} item=${item} /></td></${Row}>`
+    }
   `;
 }
 
@@ -60,10 +71,12 @@ function RunDots({ runs }) {
   if (runs.length === 0) {
     return html`<span class="muted">–</span>`;
   }
-  return html`<span class="run-dots">${runs.map((run) =>
-    html`<${Link} key=${run.jobId + run.endedAt} to=${["jobs", run.jobId]} class=${"is-" + run.outcome}
+  return html`<span class="run-dots">${runs.map(
+    (run) =>
+      html`<${Link} key=${run.jobId + run.endedAt} to=${["jobs", run.jobId]} class=${"is-" + run.outcome}
     aria-label=${`Job ${run.jobId} ${run.outcome}`} data-tip=${`${run.outcome}, took ${duration(run.tookMs)}`}>
-      <${Icon} name=${run.outcome} /></${Link}>`)}</span>`;
+      <${Icon} name=${run.outcome} /></${Link}>`,
+  )}</span>`;
 }
 
 function useItemAction(api, item, reload) {
@@ -77,20 +90,35 @@ function useItemAction(api, item, reload) {
 export function CrontabActions({ item, api, reload }) {
   const run = useItemAction(api, item, reload);
   const tell = (action) => run(action).catch((error) => toast({ text: error.message, level: "error" }));
-  const ask = (action, title, text) => showDialog(({ close }) =>
-    html`<${Confirm} title=${title} action=${action[0].toUpperCase() + action.slice(1)} danger=${action === "forget"}
-      run=${() => run(action)} close=${close}><p>${text}</p></${Confirm}>`);
-  const pause = () => ask("pause", "Pause this recurring job?",
-    "No jobs are added until it is resumed, by any application. What was missed in the meantime is not made up for.");
-  const forget = () => ask("forget", "Forget this recurring job?",
-    "Its last execution and whether it is paused are deleted. An application that still has it begins anew with it.");
+  const ask = (action, title, text) =>
+    showDialog(
+      ({ close }) =>
+        html`<${Confirm} title=${title} action=${action[0].toUpperCase() + action.slice(1)} danger=${action === "forget"}
+      run=${() => run(action)} close=${close}><p>${text}</p></${Confirm}>`,
+    );
+  const pause = () =>
+    ask(
+      "pause",
+      "Pause this recurring job?",
+      "No jobs are added until it is resumed, by any application. What was missed in the meantime is not made up for.",
+    );
+  const forget = () =>
+    ask(
+      "forget",
+      "Forget this recurring job?",
+      "Its last execution and whether it is paused are deleted. An application that still has it begins anew with it.",
+    );
   return html`
-    ${item.own
-      ? html`<${ActionButton} action="cron" icon="play" onClick=${() => tell("trigger")}>Run now</${ActionButton}>`
-      : html`<${ActionButton} action="schedule" icon="trash" onClick=${forget}>Forget</${ActionButton}>`}
-    ${item.pausedSince
-      ? html`<${ActionButton} action="cron" icon="refresh" onClick=${() => tell("resume")}>Resume</${ActionButton}>`
-      : html`<${ActionButton} action="cron" icon="pause" onClick=${pause}>Pause</${ActionButton}>`}`;
+    ${
+      item.own
+        ? html`<${ActionButton} action="cron" icon="play" onClick=${() => tell("trigger")}>Run now</${ActionButton}>`
+        : html`<${ActionButton} action="schedule" icon="trash" onClick=${forget}>Forget</${ActionButton}>`
+    }
+    ${
+      item.pausedSince
+        ? html`<${ActionButton} action="cron" icon="refresh" onClick=${() => tell("resume")}>Resume</${ActionButton}>`
+        : html`<${ActionButton} action="cron" icon="pause" onClick=${pause}>Pause</${ActionButton}>`
+    }`;
 }
 
 export function CrontabDetails({ item }) {
@@ -107,11 +135,16 @@ export function CrontabDetails({ item }) {
     </div>
     <div>
       <h2>Last runs</h2>
-      ${item.lastRuns.length === 0 ? html`<p class="muted">${item.lastRunsReason ?? "None is in the history."}</p>`
-        : html`<ul class="lines">${item.lastRuns.map((run) =>
-          html`<li key=${run.jobId + run.endedAt}>
+      ${
+        item.lastRuns.length === 0
+          ? html`<p class="muted">${item.lastRunsReason ?? "None is in the history."}</p>`
+          : html`<ul class="lines">${item.lastRuns.map(
+              (run) =>
+                html`<li key=${run.jobId + run.endedAt}>
             <${State} state=${run.outcome} /> <${Link} to=${["jobs", run.jobId]}>#${run.jobId}
-            </${Link}> <span class="muted num">${duration(run.tookMs)}</span> <${Time} iso=${run.endedAt} /></li>`)}</ul>`}
+            </${Link}> <span class="muted num">${duration(run.tookMs)}</span> <${Time} iso=${run.endedAt} /></li>`,
+            )}</ul>`
+      }
     </div>
     ${item.payload && html`<div class="detail-wide"><h2>Payload</h2><${JsonView} text=${item.payload} /></div>`}
     ${item.payloadHidden && html`<div class="detail-wide"><h2>Payload</h2><${HiddenJson} what="Payloads" /></div>`}
@@ -120,6 +153,7 @@ export function CrontabDetails({ item }) {
 
 /** Times of the future, one on each line. */
 export function Upcoming({ times }) {
-  return times.length === 0 ? html`<p class="muted">none</p>`
+  return times.length === 0
+    ? html`<p class="muted">none</p>`
     : html`<ul class="lines">${times.map((iso) => html`<li key=${iso}><${FullTime} iso=${iso} /></li>`)}</ul>`;
 }

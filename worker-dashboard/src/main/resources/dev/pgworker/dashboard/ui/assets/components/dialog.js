@@ -28,13 +28,15 @@ export function Dialog({ title, close, children, buttons, wide = false, locked =
   const id = useId();
   useEffect(() => {
     const element = dialog.current;
-    const before = document.activeElement;
+    const before = /** @type {HTMLElement | null} */ (document.activeElement);
     element.showModal();
     // The browser would choose the close button.
-    (element.querySelector(".dialog-body :is(input, textarea, select)") ?? element.querySelector(".dialog-foot button"))?.focus();
+    (
+      element.querySelector(".dialog-body :is(input, textarea, select)") ?? element.querySelector(".dialog-foot button")
+    )?.focus();
     return () => {
       element.close();
-      before?.focus?.();
+      before?.focus();
     };
   }, []);
   const cancel = (event) => {
@@ -85,6 +87,8 @@ export function Confirm({ title, action, danger = false, run, close, dismiss = "
 
 /** An error of a form, read aloud when it appears. */
 export function FormError({ text }) {
-  return html`<div role="alert">${text &&
-    html`<p class="form-error"><${Icon} name="warning" /><span><${Foreign} text=${text} most=${2000} /></span></p>`}</div>`;
+  return html`<div role="alert">${
+    text &&
+    html`<p class="form-error"><${Icon} name="warning" /><span><${Foreign} text=${text} most=${2000} /></span></p>`
+  }</div>`;
 }

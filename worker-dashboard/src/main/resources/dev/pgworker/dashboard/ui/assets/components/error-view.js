@@ -10,7 +10,8 @@ const CHUNK = 500;
 const LONGEST_LINE = 1000;
 
 /* Frames that tell little about a job: the platform, Spring, and the worker itself. */
-const LIBRARY = /^\s*at (?:[\w.-]+\/+)?(?:java|javax|jdk|sun|com\.sun|kotlin|kotlinx|org\.springframework|org\.postgresql|com\.zaxxer|reactor|dev\.pgworker(?!\.samples\.))\./;
+const LIBRARY =
+  /^\s*at (?:[\w.-]+\/+)?(?:java|javax|jdk|sun|com\.sun|kotlin|kotlinx|org\.springframework|org\.postgresql|com\.zaxxer|reactor|dev\.pgworker(?!\.samples\.))\./;
 
 function kindOf(line) {
   if (!/^\s*(?:at |\.\.\. \d)/.test(line)) {
@@ -34,15 +35,27 @@ export function ErrorView({ error }) {
       </div>
       <${CopyButton} text=${error} label="Copy error" />
     </div>
-    ${rest.length > 0 && html`<div class="frames mono" tabindex="0" role="group" aria-label="Stack trace">
-      ${lines.map((line, at) => html`<div class=${"frame " + kindOf(cutAt(line, 300))} key=${at}>
-        <${Foreign} text=${line} most=${LONGEST_LINE} expandable=${true} /></div>`)}
-    </div>`}
-    ${hidden > 0 && html`<p class="error-more">
-      <button type="button" class="link" onClick=${() => setShown(shown + CHUNK)}>Show ${hidden > CHUNK
-        ? `${number(CHUNK)} of ${plural(hidden, "more line")}` : plural(hidden, "more line")}</button>
-    </p>`}
-    ${shown > FIRST_LINES && html`<p class="error-more">
-      <button type="button" class="link" onClick=${() => setShown(FIRST_LINES)}>Show less</button></p>`}
+    ${
+      rest.length > 0 &&
+      html`<div class="frames mono" tabindex="0" role="group" aria-label="Stack trace">
+      ${lines.map(
+        (line, at) => html`<div class=${"frame " + kindOf(cutAt(line, 300))} key=${at}>
+        <${Foreign} text=${line} most=${LONGEST_LINE} expandable=${true} /></div>`,
+      )}
+    </div>`
+    }
+    ${
+      hidden > 0 &&
+      html`<p class="error-more">
+      <button type="button" class="link" onClick=${() => setShown(shown + CHUNK)}>Show ${
+        hidden > CHUNK ? `${number(CHUNK)} of ${plural(hidden, "more line")}` : plural(hidden, "more line")
+      }</button>
+    </p>`
+    }
+    ${
+      shown > FIRST_LINES &&
+      html`<p class="error-more">
+      <button type="button" class="link" onClick=${() => setShown(FIRST_LINES)}>Show less</button></p>`
+    }
   </div>`;
 }

@@ -27,9 +27,18 @@ export function FilterBar({ filters, fields, timeWord, searchLabel, children }) 
     <${SearchField} value=${filters.search ?? ""} label=${searchLabel} />
     ${fields.map((name) => html`<${TextFilter} key=${name} name=${name} value=${filters[name] ?? ""} />`)}
     <${TimeFilter} word=${timeWord} from=${filters.from} to=${filters.to} />
-    ${active && html`<${Button} kind="quiet"
-      onClick=${() => setFilters(Object.fromEntries(Object.keys(filters).filter((name) => !["state",
-        "outcome"].includes(name)).map((name) => [name, null])))}>Clear</${Button}>`}
+    ${
+      active &&
+      html`<${Button} kind="quiet"
+      onClick=${() =>
+        setFilters(
+          Object.fromEntries(
+            Object.keys(filters)
+              .filter((name) => !["state", "outcome"].includes(name))
+              .map((name) => [name, null]),
+          ),
+        )}>Clear</${Button}>`
+    }
     <div class="filter-end">${children}</div>
   </div>`;
 }
@@ -85,8 +94,11 @@ function Pill({ label, value, clear, children }) {
     <button type="button" class="pill-main" aria-expanded=${open ? "true" : "false"} onClick=${() => setOpen(!open)}>
       ${!value && html`<${Icon} name="plus" size=${12} />`}<span>${label}</span>${value && html`<b>${value}</b>`}
     </button>
-    ${value && html`<button type="button" class="pill-clear" aria-label=${`Remove filter ${label}`} onClick=${clear}>
-      <${Icon} name="close" size=${12} /></button>`}
+    ${
+      value &&
+      html`<button type="button" class="pill-clear" aria-label=${`Remove filter ${label}`} onClick=${clear}>
+      <${Icon} name="close" size=${12} /></button>`
+    }
     ${open && html`<div class="popover pill-popover">${children(() => setOpen(false))}</div>`}
   </div>`;
 }
@@ -154,12 +166,14 @@ function TimeForm({ from, to, close }) {
     event.preventDefault();
     apply(fromInput(start), fromInput(end));
   };
-  const preset = (first, last) => apply(new Date(serverNow() + first).toISOString(), last === 0 ? null
-    : new Date(serverNow() + last).toISOString());
+  const preset = (first, last) =>
+    apply(new Date(serverNow() + first).toISOString(), last === 0 ? null : new Date(serverNow() + last).toISOString());
   return html`<form onSubmit=${submit}>
-    <div class="presets">${PRESETS.map(([label, first, last]) =>
-      html`<button type="button" class="button" key=${label} onClick=${() => preset(first, last)}><span>${label}
-      </span></button>`)}</div>
+    <div class="presets">${PRESETS.map(
+      ([label, first, last]) =>
+        html`<button type="button" class="button" key=${label} onClick=${() => preset(first, last)}><span>${label}
+      </span></button>`,
+    )}</div>
     <label for=${startId}>From (local time)</label>
     <input id=${startId} type="datetime-local" value=${start} onInput=${(event) => setStart(event.target.value)} />
     <label for=${endId}>Before</label>

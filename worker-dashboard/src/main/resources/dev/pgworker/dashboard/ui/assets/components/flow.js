@@ -23,8 +23,9 @@ export function FlowPanel({ id, version }) {
   const api = useApi();
   const [all, setAll] = useState(false);
   const most = all ? MOST_LISTED : MOST_DRAWN + 1;
-  const loaded = useResource(`flow ${api.base} ${id} ${most} ${version}`,
-    (signal) => api.get("flow", { id, most }, signal));
+  const loaded = useResource(`flow ${api.base} ${id} ${most} ${version}`, (signal) =>
+    api.get("flow", { id, most }, signal),
+  );
   const members = loaded.data?.members ?? [];
   if (members.length < 2) {
     return null;
@@ -46,7 +47,7 @@ function layout(members) {
   const rank = (node, seen) => {
     if (node.rank === null && !seen.has(node.id)) {
       seen.add(node.id);
-      const before = node.standInOf !== null ? byId.get(node.standInOf)?.predecessors ?? [] : node.predecessors;
+      const before = node.standInOf !== null ? (byId.get(node.standInOf)?.predecessors ?? []) : node.predecessors;
       node.rank = Math.max(0, ...before.map((id) => (byId.has(id) ? rank(byId.get(id), seen) + 1 : 0)));
     }
     return node.rank ?? 0;
@@ -74,15 +75,19 @@ function Graph({ members, id }) {
   const nodes = [...byId.values()];
   const width = 24 + columns.length * (BOX.width + BOX.gapX) - BOX.gapX;
   const height = 24 + Math.max(...columns.map((column) => column.length)) * (BOX.height + BOX.gapY) - BOX.gapY;
-  const edges = nodes.flatMap((node) => [
-    ...node.predecessors.map((before) => ({ from: byId.get(before), to: node })),
-    ...(node.standInOf !== null ? [{ from: byId.get(node.standInOf), to: node, standIn: true }] : []),
-  ]).filter((edge) => edge.from);
+  const edges = nodes
+    .flatMap((node) => [
+      ...node.predecessors.map((before) => ({ from: byId.get(before), to: node })),
+      ...(node.standInOf !== null ? [{ from: byId.get(node.standInOf), to: node, standIn: true }] : []),
+    ])
+    .filter((edge) => edge.from);
   return html`<div class="flow-graph" tabindex="0" role="region" aria-label="Graph of the flow">
     <svg width=${width} height=${height} viewBox=${`0 0 ${width} ${height}`} role="group">
-      ${edges.map((edge) => html`<path key=${edge.from.id + "-" + edge.to.id}
+      ${edges.map(
+        (edge) => html`<path key=${edge.from.id + "-" + edge.to.id}
         class=${"flow-edge" + (edge.standIn ? " stand-in" : "") + (edge.from.state === "succeeded" ? " done" : "")}
-        d=${pathOf(edge)} aria-hidden="true" />`)}
+        d=${pathOf(edge)} aria-hidden="true" />`,
+      )}
       ${nodes.map((node) => html`<${Node} key=${node.id} node=${node} current=${node.id === Number(id)} />`)}
     </svg>
   </div>`;
@@ -115,19 +120,29 @@ function Node({ node, current }) {
 function Members({ members, id }) {
   const [shown, setShown] = useState(PAGE);
   return html`<${Table} label="Jobs of the flow" columns=${[
-      { id: "id", label: "Job" }, { id: "task", label: "Task" }, { id: "state", label: "State" },
-      { id: "waits", label: "Waits for" }, { id: "choice", label: "If one fails" }, { id: "ended", label: "Ended" }]}>
-      ${members.slice(0, shown).map((one) => html`<${Row} key=${one.id} class=${one.id === Number(id) ? "current" : ""}>
+    { id: "id", label: "Job" },
+    { id: "task", label: "Task" },
+    { id: "state", label: "State" },
+    { id: "waits", label: "Waits for" },
+    { id: "choice", label: "If one fails" },
+    { id: "ended", label: "Ended" },
+  ]}>
+      ${members.slice(0, shown).map(
+        (one) => html`<${Row} key=${one.id} class=${one.id === Number(id) ? "current" : ""}>
         <${Cell} id="id" label="Job"><${Link} to=${["jobs", String(one.id)]} class="num">${one.id}</${Link}></${Cell}>
         <${Cell} id="task" label="Task"><${OneLine} text=${one.task ?? ""} /></${Cell}>
         <${Cell} id="state" label="State"><${State} state=${one.state} /></${Cell}>
         <${Cell} id="waits" label="Waits for" class="num">${waitsFor(one)}</${Cell}>
         <${Cell} id="choice" label="If one fails">${CHOICES[one.onFailure] ?? ""}</${Cell}>
         <${Cell} id="ended" label="Ended"><${Time} iso=${one.endedAt} /></${Cell}>
-      </${Row}>`)}
+      </${Row}>`,
+      )}
     </${Table}>
-    ${shown < members.length && html`<p class="flow-more"><${Button} kind="quiet"
-      onClick=${() => setShown(shown + 5 * PAGE)}>${`Show more of ${number(members.length)}`}</${Button}></p>`}`;
+    ${
+      shown < members.length &&
+      html`<p class="flow-more"><${Button} kind="quiet"
+      onClick=${() => setShown(shown + 5 * PAGE)}>${`Show more of ${number(members.length)}`}</${Button}></p>`
+    }`;
 }
 
 function waitsFor({ predecessors, standInOf }) {

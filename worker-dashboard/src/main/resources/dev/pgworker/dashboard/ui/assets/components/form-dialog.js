@@ -25,7 +25,15 @@ export function openForm(action, content) {
  * @param fieldOf function of the text of an error that returns the name of the field that is wrong, or null
  * @param children function that returns the fields; see form-fields.js for what it is given
  */
-export function FormDialog({ title, verb, start, send, fieldOf = () => null, close, children }) {
+export function FormDialog({
+  title,
+  verb,
+  start,
+  send,
+  fieldOf = (/** @type {string} */ _error) => null,
+  close,
+  children,
+}) {
   const id = useId();
   const [values, setValues] = useState(start);
   const [busy, setBusy] = useState(false);

@@ -51,8 +51,10 @@ export function consequence(action, count) {
     case "fail":
       return `${jobs} will fail permanently: no attempts will be left.`;
     case "cancel":
-      return `${jobs} will be deleted where ${they} wait${count === 1 ? "s" : ""}. A handler that runs is interrupted, and its job `
-        + "never runs again. This cannot be undone.";
+      return (
+        `${jobs} will be deleted where ${they} wait${count === 1 ? "s" : ""}. A handler that runs is interrupted, and its job ` +
+        "never runs again. This cannot be undone."
+      );
     default:
       return `${jobs} will be deleted. This cannot be undone.`;
   }
@@ -106,8 +108,8 @@ function ActionDialog({ action, jobs, api, done, close }) {
   const [values, setValues] = useState({});
   const one = jobs.length === 1;
   const what = one ? `job #${jobs[0].id}` : plural(jobs.length, "job");
-  const run = async () => done(await api.post("jobs/" + action,
-    { ids: jobs.map((job) => job.id), ...parameters(action, values) }));
+  const run = async () =>
+    done(await api.post("jobs/" + action, { ids: jobs.map((job) => job.id), ...parameters(action, values) }));
   return html`<${Confirm} title=${phrase(action, what) + "?"} action=${phrase(action, what)}
     danger=${ACTIONS[action].danger} run=${run} close=${close} dismiss=${dismissal(action)}>
     <p>${consequence(action, jobs.length)}${!one && ofRunning(action)}</p>
@@ -124,7 +126,9 @@ export function useJobActions(changed) {
   };
   return async (action, jobs) => {
     if (action !== "run-now") {
-      showDialog(({ close }) => html`<${ActionDialog} action=${action} jobs=${jobs} api=${api} done=${done} close=${close} />`);
+      showDialog(
+        ({ close }) => html`<${ActionDialog} action=${action} jobs=${jobs} api=${api} done=${done} close=${close} />`,
+      );
       return;
     }
     try {

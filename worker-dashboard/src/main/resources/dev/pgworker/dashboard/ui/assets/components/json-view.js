@@ -26,10 +26,12 @@ export function JsonView({ text, cut = false }) {
       <span class="muted num">${bytes(text.length)}${cut ? ", the beginning of a larger value" : ""}</span>
       <${CopyButton} text=${() => (tree ? format(text) : text)} label="Copy JSON" />
     </div>
-    ${tree
-      ? html`<div class="json-tree" tabindex="0" role="group" aria-label="JSON">
+    ${
+      tree
+        ? html`<div class="json-tree" tabindex="0" role="group" aria-label="JSON">
         <${Value} node=${tree} depth=${0} last=${true} /></div>`
-      : html`<pre class="json-raw" tabindex="0"><${Foreign} text=${text} most=${MOST_RAW} expandable=${true} /></pre>`}
+        : html`<pre class="json-raw" tabindex="0"><${Foreign} text=${text} most=${MOST_RAW} expandable=${true} /></pre>`
+    }
   </div>`;
 }
 
@@ -48,7 +50,9 @@ function Value({ node, name, depth, last }) {
 }
 
 function Name({ name }) {
-  return name === undefined ? null : html`<span
+  return name === undefined
+    ? null
+    : html`<span
     class="json-name">"<${Foreign} text=${escaped(name)} expandable=${true} />"</span>: `;
 }
 
@@ -72,25 +76,39 @@ function Container({ node, name, depth, comma }) {
   if (children.length === 0) {
     return html`<div class="json-line"><${Name} name=${name} />${start}${end}${comma}</div>`;
   }
-  const what = children.length === 1
-    ? node.type === "object" ? "property" : "item"
-    : node.type === "object" ? "properties" : "items";
+  const what =
+    children.length === 1
+      ? node.type === "object"
+        ? "property"
+        : "item"
+      : node.type === "object"
+        ? "properties"
+        : "items";
   return html`<div>
     <div class="json-line">
       <button type="button" class="json-fold" aria-expanded=${open ? "true" : "false"}
         aria-label=${`${name ?? "value"}, ${children.length} ${what}`} onClick=${() => setOpen(!open)}></button>
-      <${Name} name=${name} />${start}${!open &&
-        html`<span class="json-more"> ${number(children.length)} ${what} </span>${end}${comma}`}
+      <${Name} name=${name} />${start}${
+        !open && html`<span class="json-more"> ${number(children.length)} ${what} </span>${end}${comma}`
+      }
     </div>
-    ${open && html`
+    ${
+      open &&
+      html`
       <div class="json-children">
-        ${children.slice(0, shown).map((child, at) =>
-          html`<${Value} key=${at} node=${child.value ?? child} name=${node.type === "object" ? child.key : undefined}
-            depth=${depth + 1} last=${at === children.length - 1} />`)}
-        ${children.length > shown && html`<div class="json-line">
+        ${children.slice(0, shown).map(
+          (child, at) =>
+            html`<${Value} key=${at} node=${child.value ?? child} name=${node.type === "object" ? child.key : undefined}
+            depth=${depth + 1} last=${at === children.length - 1} />`,
+        )}
+        ${
+          children.length > shown &&
+          html`<div class="json-line">
           <button type="button" class="link"
-            onClick=${() => setShown(shown + 10 * CHUNK)}>Show more of ${number(children.length - shown)} ${what}</button></div>`}
+            onClick=${() => setShown(shown + 10 * CHUNK)}>Show more of ${number(children.length - shown)} ${what}</button></div>`
+        }
       </div>
-      <div class="json-line">${end}${comma}</div>`}
+      <div class="json-line">${end}${comma}</div>`
+    }
   </div>`;
 }

@@ -30,10 +30,12 @@ export function openDeleteLimit(api, limit, changed) {
     toast({ text: answer.text });
     changed();
   };
-  showDialog(({ close }) => html`<${Confirm} title="Delete this limit?" action="Delete" danger=${true} run=${run} close=${close}>
+  showDialog(
+    ({ close }) => html`<${Confirm} title="Delete this limit?" action="Delete" danger=${true} run=${run} close=${close}>
     <p>Jobs that wait for it become available, unless another limit applies to them.</p>
     ${limit.declared && html`<p>An application declares it: where that still does so, it is there again at its next start.</p>`}
-  </${Confirm}>`);
+  </${Confirm}>`,
+  );
 }
 
 function LimitDialog({ limit, changed, close }) {
@@ -46,22 +48,34 @@ function LimitDialog({ limit, changed, close }) {
   };
   return html`<${FormDialog} title=${limit ? "Change the limit" : "New limit"} verb=${verbOf(limit)}
     start=${() => formValues(limit)} send=${send} fieldOf=${fieldOf} close=${close}>${(fields) => html`
-      ${limit ? html`<p class="one-line strong"><${Foreign} text=${limit.name} /></p>`
-        : html`<${TextField} of=${fields} name="name" label="Name, unique in the schema" required=${true} maxlength=${128} />`}
+      ${
+        limit
+          ? html`<p class="one-line strong"><${Foreign} text=${limit.name} /></p>`
+          : html`<${TextField} of=${fields} name="name" label="Name, unique in the schema" required=${true} maxlength=${128} />`
+      }
       <${TasksField} of=${fields} />
       <div class="fields">
         <${SelectField} of=${fields} name="kind" label="Limits" options=${KINDS} />
-        ${fields.values.kind === "running"
-          ? html`<${NumberField} of=${fields} name="maxRunning" label="At most at once" required=${true} />`
-          : fields.values.kind === "starts" && html`<${NumberField} of=${fields} name="maxStarts" label="At most in the period" required=${true} />
+        ${
+          fields.values.kind === "running"
+            ? html`<${NumberField} of=${fields} name="maxRunning" label="At most at once" required=${true} />`
+            : fields.values.kind === "starts" &&
+              html`<${NumberField} of=${fields} name="maxStarts" label="At most in the period" required=${true} />
             <${SpanField} of=${fields} name="period" label="Period" required=${true} />
-            <${NumberField} of=${fields} name="burst" label="Burst; empty for what half a second brings" />`}
+            <${NumberField} of=${fields} name="burst" label="Burst; empty for what half a second brings" />`
+        }
       </div>
       <${TextField} of=${fields} name="per" class="mono" placeholder="customer.id" required=${fields.values.kind === "shares"}
-        label=${fields.values.kind === "shares" ? "The field of the payload whose values take turns"
-          : "For each value of a field of the payload; empty for all jobs together"} />
-      ${fields.values.kind === "shares" && html`<${TextField} of=${fields} name="weights" class="mono" placeholder="acme=3, globex=0.5"
-        label="Weights of values; the others weigh 1" />`}
+        label=${
+          fields.values.kind === "shares"
+            ? "The field of the payload whose values take turns"
+            : "For each value of a field of the payload; empty for all jobs together"
+        } />
+      ${
+        fields.values.kind === "shares" &&
+        html`<${TextField} of=${fields} name="weights" class="mono" placeholder="acme=3, globex=0.5"
+        label="Weights of values; the others weigh 1" />`
+      }
       <p class="muted form-note">Until the jobs that wait have been gone through, no job of the tasks starts. Jobs that run go on.</p>`}
   </${FormDialog}>`;
 }

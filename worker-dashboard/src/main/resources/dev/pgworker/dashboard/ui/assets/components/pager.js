@@ -19,8 +19,11 @@ export function Pager({ after, next, children }) {
   };
   return html`<nav class="pager" aria-label="Pages of the list">
     <span class="pager-text">${children}</span>
-    ${after && html`<${Button} onClick=${() => go(before.get(after) ?? null)}>
-      ${before.get(after) ? "Previous" : "First page"}</${Button}>`}
+    ${
+      after &&
+      html`<${Button} onClick=${() => go(before.get(after) ?? null)}>
+      ${before.get(after) ? "Previous" : "First page"}</${Button}>`
+    }
     ${next !== null && next !== undefined && html`<${Button} onClick=${forward}>Next</${Button}>`}
   </nav>`;
 }

@@ -11,9 +11,15 @@ import { toast } from "./toast.js";
 import { Foreign } from "./words.js";
 
 const WORDS = {
-  task: ["Pause this task?", "PgWorker starts no more jobs of this task in any application; workers on Node.js and in Rust go on."],
+  task: [
+    "Pause this task?",
+    "PgWorker starts no more jobs of this task in any application; workers on Node.js and in Rust go on.",
+  ],
   queue: ["Pause this queue?", "No worker starts any more jobs of this queue, those on Node.js and in Rust included."],
-  everything: ["Pause everything?", "PgWorker starts no more jobs in any application; workers on Node.js and in Rust go on."],
+  everything: [
+    "Pause everything?",
+    "PgWorker starts no more jobs in any application; workers on Node.js and in Rust go on.",
+  ],
 };
 
 /** Functions that pause and resume a kind of thing; a pause asks first for its reason. */
@@ -25,9 +31,13 @@ export function usePauses(changed) {
     changed?.();
   };
   return {
-    pause: (kind, name) => showDialog(({ close }) => html`<${PauseDialog} kind=${kind} close=${close}
-      run=${(reason) => post("pause", { kind, name, reason })} />`),
-    resume: (kind, name) => post("resume", { kind, name }).catch((error) => toast({ text: error.message, level: "error" })),
+    pause: (kind, name) =>
+      showDialog(
+        ({ close }) => html`<${PauseDialog} kind=${kind} close=${close}
+      run=${(reason) => post("pause", { kind, name, reason })} />`,
+      ),
+    resume: (kind, name) =>
+      post("resume", { kind, name }).catch((error) => toast({ text: error.message, level: "error" })),
   };
 }
 
@@ -35,7 +45,12 @@ export function usePauses(changed) {
 export function pauseItem(pauses, kind, name, pause) {
   return pause
     ? { label: `Resume this ${kind}`, icon: "play", whyOff: whyNot("pause"), onSelect: () => pauses.resume(kind, name) }
-    : { label: `Pause this ${kind} …`, icon: "pause", whyOff: whyNot("pause"), onSelect: () => pauses.pause(kind, name) };
+    : {
+        label: `Pause this ${kind} …`,
+        icon: "pause",
+        whyOff: whyNot("pause"),
+        onSelect: () => pauses.pause(kind, name),
+      };
 }
 
 function PauseDialog({ kind, run, close }) {
@@ -58,10 +73,13 @@ export function Paused({ pause }) {
 export function PauseNotice() {
   const pause = useOverview()?.pauses?.find((one) => one.kind === "everything");
   const pauses = usePauses();
-  return pause && html`<div class="page-notice" role="status"><${Notice} level="warning"
+  return (
+    pause &&
+    html`<div class="page-notice" role="status"><${Notice} level="warning"
     actions=${html`<${ActionButton} action="pause" icon="play" onClick=${() => pauses.resume("everything")}>Resume</${ActionButton}>`}>
     <p><strong>No jobs are started.</strong> <${Foreign} text=${pause.text.charAt(0).toUpperCase() + pause.text.slice(1) + "."} most=${1500} /></p>
-  </${Notice}></div>`;
+  </${Notice}></div>`
+  );
 }
 
 /** Pauses everything, or resumes it. */
@@ -72,9 +90,11 @@ export function PauseEverything({ reload }) {
     <p class="muted">Has PgWorker start no more jobs, in all applications. Tasks and queues are paused on their pages.</p>
     <div class="panel-foot">
       ${pause ? html`<${Paused} pause=${pause} />` : html`<span></span>`}
-      ${pause
-        ? html`<${ActionButton} action="pause" icon="play" onClick=${() => pauses.resume("everything")}>Resume</${ActionButton}>`
-        : html`<${ActionButton} action="pause" kind="danger" icon="pause"
-          onClick=${() => pauses.pause("everything")}>Pause everything …</${ActionButton}>`}
+      ${
+        pause
+          ? html`<${ActionButton} action="pause" icon="play" onClick=${() => pauses.resume("everything")}>Resume</${ActionButton}>`
+          : html`<${ActionButton} action="pause" kind="danger" icon="pause"
+          onClick=${() => pauses.pause("everything")}>Pause everything …</${ActionButton}>`
+      }
     </div>`;
 }

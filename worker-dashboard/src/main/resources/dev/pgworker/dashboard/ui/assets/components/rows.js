@@ -7,6 +7,7 @@ function rows() {
   return [...document.querySelectorAll("main tr[data-id]")];
 }
 
+/** @returns {HTMLElement | null} */
 function current() {
   return document.activeElement?.closest("tr[data-id]") ?? null;
 }
@@ -18,7 +19,7 @@ function move(step) {
   }
   const at = all.indexOf(current());
   const to = at < 0 ? (step > 0 ? 0 : all.length - 1) : Math.max(0, Math.min(all.length - 1, at + step));
-  const link = all[to].querySelector(".row-link");
+  const link = /** @type {HTMLElement | null} */ (all[to].querySelector(".row-link"));
   link?.focus();
   link?.closest("tr").scrollIntoView({ block: "nearest" });
   return true;

@@ -19,9 +19,11 @@ export function RunningTable({ running, showWorker = true }) {
       ({ job, startedAt, workerId, progress }) => html`<${Row} key=${job.id}>
         <${Cell} id="task"><${Link} to=${["jobs", job.id]} class="row-link"><${OneLine} text=${job.task} />
         </${Link}><span class="sub muted num">#${job.id}</span></${Cell}>
-        <${Cell} id="progress">${progress
-          ? html`<${Progress} progress=${progress} label=${`Progress of job ${job.id}`} />`
-            : html`<span class="muted">–</span>`}</${Cell}>
+        <${Cell} id="progress">${
+          progress
+            ? html`<${Progress} progress=${progress} label=${`Progress of job ${job.id}`} />`
+            : html`<span class="muted">–</span>`
+        }</${Cell}>
         ${showWorker && html`<${Cell} id="worker" label="Worker"><${OneLine} text=${workerId} class="mono" /></${Cell}>`}
         <${Cell} id="since" label="For" class="num"><${Since} iso=${startedAt} /></${Cell}>
       </${Row}>`,

@@ -21,17 +21,23 @@ export function useScheduleActions(changed) {
   return {
     trigger: now("trigger"),
     resume: now("resume"),
-    pause: (schedule) => showDialog(({ close }) =>
-      html`<${Confirm} title="Pause this schedule?" action="Pause" run=${() => post("pause", { name: schedule.name })} close=${close}>
-        <p>No jobs are added until it is resumed. ${MISSED}</p></${Confirm}>`),
-    triggerWith: (schedule) => showDialog(({ close }) =>
-      html`<${TriggerDialog} schedule=${schedule} post=${post} close=${close} />`),
-    remove: (schedule) => showDialog(({ close }) =>
-      html`<${Confirm} title="Delete this schedule?" action="Delete" danger=${true} close=${close}
+    pause: (schedule) =>
+      showDialog(
+        ({ close }) =>
+          html`<${Confirm} title="Pause this schedule?" action="Pause" run=${() => post("pause", { name: schedule.name })} close=${close}>
+        <p>No jobs are added until it is resumed. ${MISSED}</p></${Confirm}>`,
+      ),
+    triggerWith: (schedule) =>
+      showDialog(({ close }) => html`<${TriggerDialog} schedule=${schedule} post=${post} close=${close} />`),
+    remove: (schedule) =>
+      showDialog(
+        ({ close }) =>
+          html`<${Confirm} title="Delete this schedule?" action="Delete" danger=${true} close=${close}
         run=${() => post("delete", { name: schedule.name })}>
         <p>No more jobs are added; those that were added remain. This cannot be undone.</p>
         ${schedule.declared && html`<p>An application declares it: where that still does so, it is there again at its next start.</p>`}
-      </${Confirm}>`),
+      </${Confirm}>`,
+      ),
   };
 }
 

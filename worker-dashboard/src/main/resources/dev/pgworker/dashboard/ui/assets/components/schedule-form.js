@@ -2,7 +2,16 @@
 
 import { html, useEffect, useState } from "../lib.js";
 import { useApi } from "../session.js";
-import { fieldOf, formValues, KINDS, MISFIRES, OVERLAPS, recurrenceRequest, request, usesPattern } from "../schedules.js";
+import {
+  fieldOf,
+  formValues,
+  KINDS,
+  MISFIRES,
+  OVERLAPS,
+  recurrenceRequest,
+  request,
+  usesPattern,
+} from "../schedules.js";
 import { zone } from "../time.js";
 import { ActionButton } from "./button.js";
 import { FormDialog, openForm, verbOf } from "./form-dialog.js";
@@ -20,7 +29,10 @@ const FORMATS = {
 
 /** Opens the form; schedule: the one to change, or null for another one. */
 export function openScheduleForm(schedule, changed) {
-  openForm("schedule", ({ close }) => html`<${ScheduleDialog} schedule=${schedule} changed=${changed} close=${close} />`);
+  openForm(
+    "schedule",
+    ({ close }) => html`<${ScheduleDialog} schedule=${schedule} changed=${changed} close=${close} />`,
+  );
 }
 
 export function NewScheduleButton({ changed }) {
@@ -42,8 +54,11 @@ function ScheduleDialog({ schedule, changed, close }) {
   };
   return html`<${FormDialog} title=${schedule ? "Change the schedule" : "New schedule"} verb=${verbOf(schedule)}
     start=${() => formValues(schedule, zone())} send=${send} fieldOf=${fieldOf} close=${close}>${(fields) => html`
-      ${schedule ? html`<p class="one-line strong"><${Foreign} text=${schedule.name} /></p>`
-        : html`<${TextField} of=${fields} name="name" label="Name, unique in the schema" required=${true} maxlength=${128} />`}
+      ${
+        schedule
+          ? html`<p class="one-line strong"><${Foreign} text=${schedule.name} /></p>`
+          : html`<${TextField} of=${fields} name="name" label="Name, unique in the schema" required=${true} maxlength=${128} />`
+      }
       <${TaskField} of=${fields} />
       <${PayloadField} value=${fields.values.payload} rows=${4} id=${fields.id + "payload"} invalid=${fields.wrong === "payload"}
         onChange=${(text) => fields.set("payload", text)}
@@ -68,14 +83,20 @@ function RecurrenceFields({ of }) {
   const { kind } = of.values;
   return html`<div class="fields">
     <${SelectField} of=${of} name="kind" label="Recurrence" options=${KINDS} />
-    ${usesPattern(kind) && html`
+    ${
+      usesPattern(kind) &&
+      html`
       <${TextField} of=${of} name="zone" label="Time zone" required=${true} list=${of.id + "zones"} />
-      <${Zones} id=${of.id + "zones"} />`}
+      <${Zones} id=${of.id + "zones"} />`
+    }
     ${kind === "fixed-rate" && html`<${SpanField} of=${of} name="every" label="Every" required=${true} />`}
     ${kind === "fixed-delay" && html`<${SpanField} of=${of} name="every" label="After the end of the previous job" required=${true} />`}
   </div>
-  ${usesPattern(kind) && html`<${TextField} of=${of} name="expression" label=${`Pattern: ${FORMATS[kind]}`} class="mono"
-    required=${true} placeholder=${PLACEHOLDERS[kind]} />`}
+  ${
+    usesPattern(kind) &&
+    html`<${TextField} of=${of} name="expression" label=${`Pattern: ${FORMATS[kind]}`} class="mono"
+    required=${true} placeholder=${PLACEHOLDERS[kind]} />`
+  }
   ${kind === "fixed-rate" && html`<${TimeField} of=${of} name="origin" label="Counted from (local time), empty for now" />`}`;
 }
 
@@ -138,11 +159,19 @@ function Preview({ values, schedule, api }) {
   }, [key]);
   const { preview, error } = shown;
   return html`<div class="preview" role="status">
-    ${error !== null ? html`<p class="field-error"><${Foreign} text=${error} most=${1000} /></p>`
-      : preview === null ? html`<p class="muted">The next runs are shown here.</p>`
-      : html`${preview.words && html`<p class="strong">${preview.words}</p>`}
-        ${preview.kind === "fixed-delay" && !wanted.startsAt ? html`<p class="muted">The first run is at once.</p>`
-          : preview.next.length === 0 ? html`<p class="muted">It is not due in that time.</p>`
-          : html`<ul class="lines">${preview.next.map((iso) => html`<li key=${iso}><${FullTime} iso=${iso} /></li>`)}</ul>`}`}
+    ${
+      error !== null
+        ? html`<p class="field-error"><${Foreign} text=${error} most=${1000} /></p>`
+        : preview === null
+          ? html`<p class="muted">The next runs are shown here.</p>`
+          : html`${preview.words && html`<p class="strong">${preview.words}</p>`}
+        ${
+          preview.kind === "fixed-delay" && !wanted.startsAt
+            ? html`<p class="muted">The first run is at once.</p>`
+            : preview.next.length === 0
+              ? html`<p class="muted">It is not due in that time.</p>`
+              : html`<ul class="lines">${preview.next.map((iso) => html`<li key=${iso}><${FullTime} iso=${iso} /></li>`)}</ul>`
+        }`
+    }
   </div>`;
 }

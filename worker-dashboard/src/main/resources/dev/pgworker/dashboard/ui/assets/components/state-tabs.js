@@ -21,13 +21,18 @@ export function StateTabs({ label, path, query, name, values, counts = {} }) {
     tabs.current.scrollLeft = tab.offsetLeft - (tabs.current.clientWidth - tab.offsetWidth) / 2;
   }, [chosen, counted]);
   return html`<nav class="tabs" aria-label=${label} ref=${tabs}>
-    ${[null, ...values].map((value) => html`<${Link} key=${value} to=${path} query=${{ ...query, [name]: value }}
+    ${[null, ...values].map(
+      (value) => html`<${Link} key=${value} to=${path} query=${{ ...query, [name]: value }}
       class=${value ? "is-" + value : ""}
       aria-current=${value === chosen ? "true" : undefined}>
       ${value && html`<${Icon} name=${value} />`}<span class="tab-word">${value ?? "All"}</span>
-      ${counts[value] !== undefined && html`<span class="tab-count num"
+      ${
+        counts[value] !== undefined &&
+        html`<span class="tab-count num"
         data-tip=${counts[value] > 9999 ? number(counts[value]) : undefined}>
-          ${counts[value] > 9999 ? compact(counts[value]) : number(counts[value])}</span>`}
-    </${Link}>`)}
+          ${counts[value] > 9999 ? compact(counts[value]) : number(counts[value])}</span>`
+      }
+    </${Link}>`,
+    )}
   </nav>`;
 }

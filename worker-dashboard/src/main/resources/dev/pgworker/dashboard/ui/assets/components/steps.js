@@ -33,18 +33,29 @@ function StepLine({ step, reload }) {
       <span class="timeline-time"><${Time} iso=${step.endedAt ?? step.startedAt} focusable=${true} /></span>
     </div>
     ${waits && html`<p class="muted">Until <${FullTime} iso=${step.dueAt} /></p>`}
-    ${waits && step.kind === "wait" && html`<${ActionButton} action="signal" icon="play"
-      onClick=${() => openSignal(step.name.replace(/#\d+$/, ""), reload)}>Send signal …</${ActionButton}>`}
-    ${result && html`<details><summary>${step.kind === "wait" ? "Payload" : "Result"}</summary>
-      ${step.resultHidden ? html`<${HiddenJson} what="Results" />`
-        : html`<${JsonView} text=${step.result} cut=${step.resultCut} />`}</details>`}
+    ${
+      waits &&
+      step.kind === "wait" &&
+      html`<${ActionButton} action="signal" icon="play"
+      onClick=${() => openSignal(step.name.replace(/#\d+$/, ""), reload)}>Send signal …</${ActionButton}>`
+    }
+    ${
+      result &&
+      html`<details><summary>${step.kind === "wait" ? "Payload" : "Result"}</summary>
+      ${
+        step.resultHidden
+          ? html`<${HiddenJson} what="Results" />`
+          : html`<${JsonView} text=${step.result} cut=${step.resultCut} />`
+      }</details>`
+    }
   </li>`;
 }
 
 const WORDS = {
   run: (step) => `attempt ${step.attempt}`,
   transaction: (step) => `attempt ${step.attempt}, in a transaction`,
-  wait: (step) => (step.endedAt === null ? "waits for this signal" : step.timedOut ? "no signal came in time" : "signal received"),
+  wait: (step) =>
+    step.endedAt === null ? "waits for this signal" : step.timedOut ? "no signal came in time" : "signal received",
   sleep: (step) => (step.endedAt === null ? "sleeps" : "slept"),
 };
 

@@ -9,8 +9,10 @@ import { CopyButton } from "./button.js";
 
 export function Timeline({ entries }) {
   return html`<ol class="timeline">
-    ${entries.map((entry, at) => html`<${Entry} key=${entry.endedAt + entry.attempt} entry=${entry}
-      open=${at === 0 && entry.outcome === "succeeded"} />`)}
+    ${entries.map(
+      (entry, at) => html`<${Entry} key=${entry.endedAt + entry.attempt} entry=${entry}
+      open=${at === 0 && entry.outcome === "succeeded"} />`,
+    )}
   </ol>`;
 }
 
@@ -19,21 +21,34 @@ function Entry({ entry, open }) {
   return html`<li class=${"is-" + entry.outcome}>
     <div class="timeline-line">
       <${State} state=${entry.outcome} />
-      <span class="timeline-what">${entry.attempt > 0 ? `Attempt ${entry.attempt} of ${entry.maxAttempts}`
-        : "Without an attempt"}</span>
+      <span class="timeline-what">${
+        entry.attempt > 0 ? `Attempt ${entry.attempt} of ${entry.maxAttempts}` : "Without an attempt"
+      }</span>
       <span class="muted num">${entry.tookMs === null ? "" : duration(entry.tookMs)}</span>
       ${entry.workerId && html`<${OneLine} text=${entry.workerId} class="mono muted" />`}
       <span class="timeline-time"><${Time} iso=${entry.endedAt} focusable=${true} /></span>
     </div>
-    ${details && html`<details open=${open}>
+    ${
+      details &&
+      html`<details open=${open}>
       <summary>${summaryOf(entry)}</summary>
       ${entry.error !== null && html`<${ErrorView} error=${entry.error} />`}
-      ${hasResult(entry) && html`<h3>Result</h3>
-        ${entry.resultHidden ? html`<${HiddenJson} what="Results" />`
-          : html`<${JsonView} text=${entry.result} cut=${entry.resultCut} />`}`}
-      ${entry.traceId !== null && html`<p class="trace"><span class="muted">Trace</span> <code>${entry.traceId}</code>
-        <${CopyButton} text=${entry.traceId} label="Copy trace id" /></p>`}
-    </details>`}
+      ${
+        hasResult(entry) &&
+        html`<h3>Result</h3>
+        ${
+          entry.resultHidden
+            ? html`<${HiddenJson} what="Results" />`
+            : html`<${JsonView} text=${entry.result} cut=${entry.resultCut} />`
+        }`
+      }
+      ${
+        entry.traceId !== null &&
+        html`<p class="trace"><span class="muted">Trace</span> <code>${entry.traceId}</code>
+        <${CopyButton} text=${entry.traceId} label="Copy trace id" /></p>`
+      }
+    </details>`
+    }
   </li>`;
 }
 
@@ -42,7 +57,10 @@ function hasResult(entry) {
 }
 
 function summaryOf(entry) {
-  const parts = [entry.error !== null && "Error", hasResult(entry) && "Result",
-    entry.traceId !== null && "Trace"].filter(Boolean);
+  const parts = [
+    entry.error !== null && "Error",
+    hasResult(entry) && "Result",
+    entry.traceId !== null && "Trace",
+  ].filter(Boolean);
   return parts.length > 1 ? parts.slice(0, -1).join(", ") + " and " + parts[parts.length - 1].toLowerCase() : parts[0];
 }

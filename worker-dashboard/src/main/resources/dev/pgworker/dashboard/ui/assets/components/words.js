@@ -16,13 +16,13 @@ export function Foreign({ text, most = 300, expandable = false, class: name }) {
   const shown = all ? text : cutAt(text, most);
   const hidden = text.length - shown.length;
   return html`<bdi class=${classes("foreign", name)}>
-    ${visible(shown).map((part) =>
-      typeof part === "string" ? part : html`<span class="control">${part.code}</span>`,
-    )}
-    ${hidden > 0 &&
-    (expandable
-      ? html`… <button type="button" class="link" onClick=${() => setAll(true)}>${number(hidden)} more characters</button>`
-      : "…")}
+    ${visible(shown).map((part) => (typeof part === "string" ? part : html`<span class="control">${part.code}</span>`))}
+    ${
+      hidden > 0 &&
+      (expandable
+        ? html`… <button type="button" class="link" onClick=${() => setAll(true)}>${number(hidden)} more characters</button>`
+        : "…")
+    }
   </bdi>`;
 }
 
@@ -100,12 +100,17 @@ export function Progress({ progress, label = "Progress" }) {
   }
   const known = progress.total > 0;
   return html`<span class="progress-line">
-    ${known && html`<progress class="bar" aria-label=${label}
-      value=${Math.max(0, Math.min(progress.done, progress.total))} max=${progress.total}></progress>`}
+    ${
+      known &&
+      html`<progress class="bar" aria-label=${label}
+      value=${Math.max(0, Math.min(progress.done, progress.total))} max=${progress.total}></progress>`
+    }
     <span class="progress-text">
-      ${known
-        ? html`<span class="num">${number(progress.done)} / ${number(progress.total)}</span>`
-        : html`<span class="num">${number(progress.done)}</span>`}
+      ${
+        known
+          ? html`<span class="num">${number(progress.done)} / ${number(progress.total)}</span>`
+          : html`<span class="num">${number(progress.done)}</span>`
+      }
       ${progress.text && html` <${OneLine} text=${progress.text} class="muted" />`}
     </span>
   </span>`;

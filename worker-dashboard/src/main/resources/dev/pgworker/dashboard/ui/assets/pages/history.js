@@ -43,15 +43,17 @@ export function HistoryPage() {
   useRowKeys();
   const off = list.data !== null && !list.data.status.enabled && list.data.entries.length === 0;
   return html`<${Page} title="History" actions=${html`<${RefreshButton} resource=${list} />`}>
-    ${off
-      ? html`<${Off} />`
-      : html`
+    ${
+      off
+        ? html`<${Off} />`
+        : html`
         <${StateTabs} label="Outcome" path=${["history"]} query=${filters} name="outcome" values=${OUTCOMES} />
         <${FilterBar} filters=${filters} fields=${["task", "queue", "key"]} timeWord="Ended"
           searchLabel="Search key, error, result" />
         <${Loaded} resource=${list} lines=${12}>
           ${(data) => html`<${List} data=${data} filters=${filters} after=${after} />`}
-        </${Loaded}>`}
+        </${Loaded}>`
+    }
   </${Page}>`;
 }
 
@@ -68,13 +70,16 @@ function List({ data, filters, after }) {
   const columns = COLUMNS.filter((column) => shown[column.id] ?? true);
   return html`
     <div class="list-line"><p>${statusText(data.status)}</p></div>
-    ${data.entries.length === 0
-      ? html`<${NoEntries} filters=${filters} limited=${data.limited} />`
-      : html`<${Table} label="History" columns=${columns}
+    ${
+      data.entries.length === 0
+        ? html`<${NoEntries} filters=${filters} limited=${data.limited} />`
+        : html`<${Table} label="History" columns=${columns}
           class=${classes("jobs-table history-table", !shown.error && "no-error")}>
-          ${data.entries.map((entry) =>
-            html`<${EntryRow} key=${entry.jobId + entry.endedAt} entry=${entry} shown=${shown} />`)}
-        </${Table}>`}
+          ${data.entries.map(
+            (entry) => html`<${EntryRow} key=${entry.jobId + entry.endedAt} entry=${entry} shown=${shown} />`,
+          )}
+        </${Table}>`
+    }
     <${Pager} after=${after} next=${data.next}>
       ${data.limited && "Only the newest entries were searched, because no index serves the filter. “Next” searches further."}
     </${Pager}>
@@ -99,8 +104,10 @@ function NoEntries({ filters, limited }) {
 
 function statusText(status) {
   const kept = `${number(status.entries)} entries, ${bytes(status.bytes)}`;
-  const limits = [status.keepForMs && `for ${coarse(status.keepForMs)}`,
-    status.keepMost && `at most ${number(status.keepMost)}`].filter(Boolean);
+  const limits = [
+    status.keepForMs && `for ${coarse(status.keepForMs)}`,
+    status.keepMost && `at most ${number(status.keepMost)}`,
+  ].filter(Boolean);
   const off = status.enabled ? "" : " Switched off: nothing is added.";
   return (limits.length > 0 ? `${kept}; kept ${limits.join(", ")}.` : kept + ".") + off;
 }

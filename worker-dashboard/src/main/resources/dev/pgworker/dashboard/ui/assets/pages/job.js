@@ -40,11 +40,13 @@ export function JobPage({ id }) {
     actions=${html`<${RefreshButton} resource=${loaded} />
       ${loaded.data?.job && html`<${Actions} job=${loaded.data.job} act=${act} reload=${loaded.reload} />`}`}
   >
-    ${missing
-      ? html`<${Empty} icon="search" title=${`There is no job #${id}`}>
+    ${
+      missing
+        ? html`<${Empty} icon="search" title=${`There is no job #${id}`}>
         <p>It has finished and is not in the history, or it never existed. Look at the <${Link}
           to=${["jobs"]}>jobs</${Link}> or the <${Link} to=${["history"]}>history</${Link}>.</p></${Empty}>`
-      : html`<${Loaded} resource=${loaded} lines=${10}>${(data) => html`<${Body} id=${id} data=${data} loaded=${loaded} />`}</${Loaded}>`}
+        : html`<${Loaded} resource=${loaded} lines=${10}>${(data) => html`<${Body} id=${id} data=${data} loaded=${loaded} />`}</${Loaded}>`
+    }
   </${Page}>`;
 }
 
@@ -65,10 +67,16 @@ function useLiveJob(id, loaded) {
     const ended = gone.includes(id) && job;
     const runs = running.find((one) => one.job.id === id);
     if (runs) {
-      loaded.update((data) => ({ ...data,
-        running: { startedAt: runs.startedAt, workerId: runs.workerId, progress: runs.progress } }));
+      loaded.update((data) => ({
+        ...data,
+        running: { startedAt: runs.startedAt, workerId: runs.workerId, progress: runs.progress },
+      }));
     }
-    if (ended || (changed && (changed.revision !== job?.revision || changed.state !== job?.state || changed.updatedAt !== job?.updatedAt))) {
+    if (
+      ended ||
+      (changed &&
+        (changed.revision !== job?.revision || changed.state !== job?.state || changed.updatedAt !== job?.updatedAt))
+    ) {
       loaded.reload();
     }
   });
@@ -114,13 +122,19 @@ function Body({ id, data, loaded }) {
   const { job, history } = data;
   return html`<div class="columns job-columns">
     <div class="stack">
-      ${!job && html`<${Notice}><p>This job has ended and is no longer in the queue. What follows is its history.</p>
-      </${Notice}>`}
+      ${
+        !job &&
+        html`<${Notice}><p>This job has ended and is no longer in the queue. What follows is its history.</p>
+      </${Notice}>`
+      }
       ${isOpen(data.cancellation) && html`<${Cancelling} cancellation=${data.cancellation} />`}
       ${job && html`<${Situation} data=${data} />`}
       <${FlowPanel} id=${id} version=${loaded.loadedAt} />
-      ${job?.error && html`<${Panel} title="Last error" id="error"
-        note=${attemptOf(job, history)}><${ErrorView} error=${job.error} /></${Panel}>`}
+      ${
+        job?.error &&
+        html`<${Panel} title="Last error" id="error"
+        note=${attemptOf(job, history)}><${ErrorView} error=${job.error} /></${Panel}>`
+      }
       <${StepsPanel} steps=${data.steps} reload=${loaded.reload} />
       <${PayloadPanel} of=${job ?? history[0]} cut=${(job ?? history[0]).payloadCut} />
       <${HistoryPanel} history=${history} error=${data.historyError} />
@@ -142,11 +156,15 @@ function attemptOf(job, history) {
 
 /* Who has cancelled a job that still runs, and whether its worker knows. */
 function Cancelling({ cancellation }) {
-  return html`<${Notice} level="warning"><p>Cancelled${cancellation.requestedBy && html` by <${OneLine}
-    text=${cancellation.requestedBy} class="strong" />`} <${Since} iso=${cancellation.requestedAt} /> ago. ${
+  return html`<${Notice} level="warning"><p>Cancelled${
+    cancellation.requestedBy &&
+    html` by <${OneLine}
+    text=${cancellation.requestedBy} class="strong" />`
+  } <${Since} iso=${cancellation.requestedAt} /> ago. ${
     cancellation.state === "marked"
       ? "Its worker cannot be told: the job runs to its end, and never again."
-      : "Its worker has been told. If the handler fails now, the job is deleted; if it succeeds, it has succeeded."}</p></${Notice}>`;
+      : "Its worker has been told. If the handler fails now, the job is deleted; if it succeeds, it has succeeded."
+  }</p></${Notice}>`;
 }
 
 /* What the job does or waits for, in a sentence. */
@@ -157,8 +175,11 @@ function Situation({ data }) {
       <${Icon} name="running" />
       <div>
         <p>Runs for <${Since} iso=${running.startedAt} /> on <${OneLine} text=${running.workerId} class="mono" /></p>
-        ${running.progress ? html`<${Progress} progress=${running.progress} />`
-          : html`<p class="muted">The handler does not tell its progress. <code>JobContext.progress(done, total, text)</code> shows it here.</p>`}
+        ${
+          running.progress
+            ? html`<${Progress} progress=${running.progress} />`
+            : html`<p class="muted">The handler does not tell its progress. <code>JobContext.progress(done, total, text)</code> shows it here.</p>`
+        }
       </div>
     </section>`;
   }
@@ -188,13 +209,15 @@ function HistoryPanel({ history, error }) {
   const on = useOverview()?.history.enabled ?? true;
   return html`<${Panel} title="Attempts" id="attempts"
     note=${history.length > 0 ? plural(history.length, "entry", "entries") : null}>
-    ${history.length > 0
-      ? html`<${Timeline} entries=${history} />`
-      : error
-        ? html`<p class="muted">${error}</p>`
-        : on
-          ? html`<p class="muted">No attempt has ended yet.</p>`
-          : html`<p class="muted">Attempts are not kept. Set <code>pgworker.history.enabled=true</code> to see what happened to each.</p>`}
+    ${
+      history.length > 0
+        ? html`<${Timeline} entries=${history} />`
+        : error
+          ? html`<p class="muted">${error}</p>`
+          : on
+            ? html`<p class="muted">No attempt has ended yet.</p>`
+            : html`<p class="muted">Attempts are not kept. Set <code>pgworker.history.enabled=true</code> to see what happened to each.</p>`
+    }
   </${Panel}>`;
 }
 
@@ -204,23 +227,42 @@ function JobFacts({ job, last, running }) {
   return html`<${Facts} items=${[
     ["Id", html`<span class="num">${of.id ?? of.jobId}</span>`],
     ["Task", html`<${Link} to=${["jobs"]} query=${{ task: of.task }}><${OneLine} text=${of.task} /></${Link}>`],
-    ["Queue", of.queue ? html`<${Link} to=${["jobs"]} query=${{ queue: of.queue }}><${OneLine} text=${of.queue} />
-    </${Link}>` : html`<span class="muted">none</span>`],
-    ["Schedule", schedule && html`<${Link} to=${["recurring", "schedule"]} query=${{ name: schedule }}><${OneLine}
-      text=${schedule} /></${Link}>`],
+    [
+      "Queue",
+      of.queue
+        ? html`<${Link} to=${["jobs"]} query=${{ queue: of.queue }}><${OneLine} text=${of.queue} />
+    </${Link}>`
+        : html`<span class="muted">none</span>`,
+    ],
+    [
+      "Schedule",
+      schedule &&
+        html`<${Link} to=${["recurring", "schedule"]} query=${{ name: schedule }}><${OneLine}
+      text=${schedule} /></${Link}>`,
+    ],
     ["Key", of.key && html`<${OneLine} text=${of.key} class="mono" />`],
     ["Flags", of.flags.length > 0 && html`<span class="flags"><${Flags} flags=${of.flags} /></span>`],
-    ["Attempts", job ? `${number(job.attempts)} of ${number(job.maxAttempts)}`
-      : `${number(last.attempt)} of ${number(last.maxAttempts)}`],
+    [
+      "Attempts",
+      job
+        ? `${number(job.attempts)} of ${number(job.maxAttempts)}`
+        : `${number(last.attempt)} of ${number(last.maxAttempts)}`,
+    ],
     ["Priority", number(of.priority)],
     ["Due", html`<${FullTime} iso=${of.runAt} />`],
     ["Added", html`<${FullTime} iso=${of.createdAt} />`],
     ["Changed", job && html`<${FullTime} iso=${job.updatedAt} />`],
     ["Locked", job?.lockedAt && html`<${FullTime} iso=${job.lockedAt} />`],
     ["Locked by", job?.lockedBy && html`<${OneLine} text=${job.lockedBy} class="mono" />`],
-    ["Runs on", running && running.workerId !== job?.lockedBy && html`<${OneLine} text=${running.workerId} class="mono" />`],
-    ["Recoveries", job?.recoveries > 0 &&
-      html`<span data-tip="How often its worker died while it ran" tabindex="0">${number(job.recoveries)}</span>`],
+    [
+      "Runs on",
+      running && running.workerId !== job?.lockedBy && html`<${OneLine} text=${running.workerId} class="mono" />`,
+    ],
+    [
+      "Recoveries",
+      job?.recoveries > 0 &&
+        html`<span data-tip="How often its worker died while it ran" tabindex="0">${number(job.recoveries)}</span>`,
+    ],
     ["Revision", job && number(job.revision)],
   ]} />`;
 }

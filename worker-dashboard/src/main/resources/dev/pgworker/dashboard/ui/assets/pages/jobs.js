@@ -44,8 +44,8 @@ export function JobsPage() {
     <${FilterBar} filters=${filters} fields=${["task", "queue", "key", "flag"]} timeWord="Due"
       searchLabel="Search key, error, payload">
       <label class="select-box"><span class="reader">Order</span>
-        <select value=${sort} onChange=${(event) => setFilters({ sort: event.target.value === "newest" ? null
-          : event.target.value })}>
+        <select value=${sort} onChange=${(event) =>
+          setFilters({ sort: event.target.value === "newest" ? null : event.target.value })}>
           ${Object.entries(JOB_SORTS).map(([value, label]) => html`<option value=${value} key=${value}>${label}</option>`)}
         </select><${Icon} name="down" size=${12} />
       </label>
@@ -53,10 +53,12 @@ export function JobsPage() {
     <${Loaded} resource=${list} lines=${12}>
       ${(data) => html`
         <${ListLine} list=${list} data=${data} filters=${filters} newest=${!after && sort === "newest"} />
-        ${data.jobs.length === 0
-          ? html`<${NoJobs} filters=${filters} data=${data} />`
-          : html`<${JobsTable} jobs=${data.jobs} sort=${sort} failedOnly=${filters.state === "failed"} selection=${selection}
-            act=${act} />`}
+        ${
+          data.jobs.length === 0
+            ? html`<${NoJobs} filters=${filters} data=${data} />`
+            : html`<${JobsTable} jobs=${data.jobs} sort=${sort} failedOnly=${filters.state === "failed"} selection=${selection}
+            act=${act} />`
+        }
         <${Pager} after=${after} next=${data.next}>${data.limited && html`<${Limited} next=${data.next} />`}</${Pager}>
         <${SelectionBar} jobs=${data.jobs} more=${data.next !== null} filters=${filters} selection=${selection}
           act=${act} api=${api} />
@@ -77,8 +79,9 @@ function useLiveRows(list) {
     const left = new Set(gone);
     list.update((data) => ({
       ...data,
-      jobs: data.jobs.map((job) => (changed.has(job.id) ? { ...job, ...changed.get(job.id) } : left.has(job.id)
-        ? { ...job, gone: true } : job)),
+      jobs: data.jobs.map((job) =>
+        changed.has(job.id) ? { ...job, ...changed.get(job.id) } : left.has(job.id) ? { ...job, gone: true } : job,
+      ),
     }));
   });
 }
@@ -98,8 +101,11 @@ function ListLine({ list, data, filters, newest }) {
       ${data.searchedPayloads === false && filters.search ? " Payloads are hidden, so they were not searched." : ""}
     </p>
     ${newest && html`<${Newer} key=${loadKey} data=${data} filters=${filters} reload=${list.reload} />`}
-    ${Object.keys(filters).length > 0 && data.jobs.length > 0 &&
-      html`<${Menu} label="Change all matching jobs" icon="down" items=${bulkItems(api, filters)}>Change all matching</${Menu}>`}
+    ${
+      Object.keys(filters).length > 0 &&
+      data.jobs.length > 0 &&
+      html`<${Menu} label="Change all matching jobs" icon="down" items=${bulkItems(api, filters)}>Change all matching</${Menu}>`
+    }
   </div>`;
 }
 
@@ -124,7 +130,7 @@ function Newer({ data, filters, reload }) {
   }
   const current = filters.state ? overview.backlog[filters.state] : overview.newestId;
   if (first.current === null) {
-    first.current = filters.state ? current : data.jobs[0]?.id ?? current;
+    first.current = filters.state ? current : (data.jobs[0]?.id ?? current);
   }
   const added = current - first.current;
   if (!(added > 0)) {
@@ -135,8 +141,11 @@ function Newer({ data, filters, reload }) {
 
 function Limited({ next }) {
   return html`The filter is served by no index, so only the first 50,000 jobs in this order were searched.
-    ${next !== null && html` <button type="button" class="link"
-      onClick=${() => setQuery({ after: next })}>Search further</button>`}`;
+    ${
+      next !== null &&
+      html` <button type="button" class="link"
+      onClick=${() => setQuery({ after: next })}>Search further</button>`
+    }`;
 }
 
 function NoJobs({ filters, data }) {
@@ -158,7 +167,10 @@ function NoJobs({ filters, data }) {
 }
 
 const SORTABLE = {
-  id: [{ by: "newest", direction: "descending" }, { by: "oldest", direction: "ascending" }],
+  id: [
+    { by: "newest", direction: "descending" },
+    { by: "oldest", direction: "ascending" },
+  ],
   due: [{ by: "run_at", direction: "ascending" }],
   attempts: [{ by: "attempts", direction: "descending" }],
   priority: [{ by: "priority", direction: "ascending" }],
@@ -190,10 +202,16 @@ function JobsTable({ jobs, sort, failedOnly, selection, act }) {
   ].filter((column) => shown[column.id] ?? true);
   return html`<${Table} label="Jobs" columns=${columns} sorted=${sort}
     onSort=${(by) => setFilters({ sort: by === "newest" ? null : by })}
-      class=${classes("jobs-table", !shown.error && "no-error", shown.error && errorsFirst && "errors-first",
-        failedOnly && "failed-only")}>
-    ${jobs.map((job) => html`<${JobRow} key=${job.id} job=${job} shown=${shown} selected=${selected.has(job.id)}
-      toggle=${selection.toggle} act=${act} />`)}
+      class=${classes(
+        "jobs-table",
+        !shown.error && "no-error",
+        shown.error && errorsFirst && "errors-first",
+        failedOnly && "failed-only",
+      )}>
+    ${jobs.map(
+      (job) => html`<${JobRow} key=${job.id} job=${job} shown=${shown} selected=${selected.has(job.id)}
+      toggle=${selection.toggle} act=${act} />`,
+    )}
   </${Table}>`;
 }
 
@@ -218,14 +236,20 @@ function JobRow({ job, shown, selected, toggle, act }) {
   return html`<${Row} class=${open} data-id=${job.id}>
     <${Cell} id="select"><input type="checkbox" aria-label=${`Select job ${job.id}`} checked=${selected}
       disabled=${job.gone} onChange=${() => toggle(job.id)} /></${Cell}>
-    <${Cell} id="state">${job.gone ? html`<span class="state"><span class="word muted">gone</span></span>`
-      : html`<${State} state=${job.state} />`}</${Cell}>
+    <${Cell} id="state">${
+      job.gone
+        ? html`<span class="state"><span class="word muted">gone</span></span>`
+        : html`<${State} state=${job.state} />`
+    }</${Cell}>
     <${Cell} id="id" class="num"><${Link} to=${["jobs", job.id]} class="row-link">${job.id}</${Link}></${Cell}>
     <${Cell} id="task"><${OneLine} text=${job.task} class="strong" /><${Marks} job=${job} priority=${!shown.priority} /></${Cell}>
     ${shown.queue && html`<${Cell} id="queue" label="Queue">${job.queue && html`<${OneLine} text=${job.queue} />`}</${Cell}>`}
     ${shown.key && html`<${Cell} id="key" label="Key">${job.key && html`<${OneLine} text=${job.key} class="mono" />`}</${Cell}>`}
-    ${shown.error && html`<${Cell} id="error">
-      ${job.error && html`<${OneLine} text=${headline(job.error)} class="muted" />`}</${Cell}>`}
+    ${
+      shown.error &&
+      html`<${Cell} id="error">
+      ${job.error && html`<${OneLine} text=${headline(job.error)} class="muted" />`}</${Cell}>`
+    }
     ${shown.due && html`<${Cell} id="due" label="Due" class="num"><${Time} iso=${job.runAt} /></${Cell}>`}
     <${Cell} id="attempts" label="Attempts" class="num">${job.attempts} <span class="muted">/ ${job.maxAttempts}</span></${Cell}>
     ${shown.priority && html`<${Cell} id="priority" label="Priority" class="num">${job.priority}</${Cell}>`}
@@ -276,9 +300,11 @@ function SelectionBar({ jobs, more, filters, selection, act, api }) {
   const wholePage = more && jobs.every((job) => job.gone || selected.has(job.id));
   return html`<div class="selection-bar" role="region" aria-label="Selected jobs">
     <p role="status"><b class="num">${number(chosen.length)}</b> selected</p>
-    ${Object.entries(ACTIONS).map(([action, { label, icon, danger }]) =>
-      html`<${ActionButton} key=${action} action=${action} icon=${icon} class=${danger && "danger-text"}
-        onClick=${() => act(action, chosen)}>${label}</${ActionButton}>`)}
+    ${Object.entries(ACTIONS).map(
+      ([action, { label, icon, danger }]) =>
+        html`<${ActionButton} key=${action} action=${action} icon=${icon} class=${danger && "danger-text"}
+        onClick=${() => act(action, chosen)}>${label}</${ActionButton}>`,
+    )}
     ${wholePage && html`<${Menu} label="All matching jobs" icon="down" items=${bulkItems(api, filters)}>All matching</${Menu}>`}
     <${Button} kind="quiet" icon="close" aria-label="Clear the selection" onClick=${() => setSelected(new Set())} />
   </div>`;

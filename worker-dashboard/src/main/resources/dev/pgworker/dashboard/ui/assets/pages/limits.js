@@ -73,11 +73,12 @@ export function LimitsPage() {
     <${NewLimitButton} changed=${list.reload} />`}>
     <p class="lead">Limits bind all PgWorkers: how many jobs run at the same time, how many start in a period, or in which shares.</p>
     <${Loaded} resource=${list} lines=${6}>
-      ${(data) => data.limits.length === 0
-        ? html`<${Empty} icon="limits" title="There are no limits">
-          <p>Annotate a handler with <code>@MaxRunning</code>, <code>@RateLimit</code> or <code>@FairShare</code>, set <code>pgworker.limits</code>, or make
+      ${(data) =>
+        data.limits.length === 0
+          ? html`<${Empty} icon="limits" title="There are no limits">
+          <p>Annotate a handler with <code>@ConcurrencyLimit</code>, <code>@RateLimit</code> or <code>@FairShare</code>, set <code>pgworker.limits</code>, or make
             one here or by <code>JobLimits</code>.</p></${Empty}>`
-        : html`<${Table} label="Limits" columns=${COLUMNS} class="limits-table">
+          : html`<${Table} label="Limits" columns=${COLUMNS} class="limits-table">
           ${data.limits.map((limit) => html`<${LimitRow} key=${limit.name} limit=${limit} />`)}</${Table}>`}
     </${Loaded}>
   </${Page}>`;
@@ -94,8 +95,9 @@ function LimitRow({ limit }) {
       <${OneLine} text=${limit.name} class="strong" /></${Link}>${state && html` <span class="flag">${state}</span>`}${limit.declared && html` <span class="flag">declared</span>`}</${Cell}>
     <${Cell} id="tasks" label="Tasks"><${OneLine} text=${limit.tasks.join(", ")} /></${Cell}>
     <${Cell} id="allows" label="Allows"><${OneLine} text=${allows(limit)} /></${Cell}>
-    <${Cell} id="used" label="Running" class="num">${limit.kind !== "running"
-      ? html`<span class="muted">–</span>` : count(limit.used ?? 0)}</${Cell}>
+    <${Cell} id="used" label="Running" class="num">${
+      limit.kind !== "running" ? html`<span class="muted">–</span>` : count(limit.used ?? 0)
+    }</${Cell}>
     <${Cell} id="waiting" label="Waiting" class="num">${count(limit.waiting ?? 0)}</${Cell}>
   </${Row}>`;
 }
@@ -103,8 +105,9 @@ function LimitRow({ limit }) {
 export function LimitPage({ name }) {
   const api = useApi();
   const after = useRoute().query.get("after");
-  const one = useResource(JSON.stringify([api.base, "limit", name, after]),
-    (signal) => api.get("limits/one", { name, after }, signal));
+  const one = useResource(JSON.stringify([api.base, "limit", name, after]), (signal) =>
+    api.get("limits/one", { name, after }, signal),
+  );
   useReload(one, one.data && phase(one.data));
   useKeys({ r: one.reload });
   useRowKeys();
@@ -117,10 +120,12 @@ export function LimitPage({ name }) {
     actions=${html`<${RefreshButton} resource=${one} />
       ${one.data && !missing && html`<${Actions} limit=${one.data} api=${api} reload=${one.reload} />`}`}
   >
-    ${missing
-      ? html`<${Empty} icon="search" title="There is no such limit">
+    ${
+      missing
+        ? html`<${Empty} icon="search" title="There is no such limit">
         <p>It has been deleted, or it never existed. Look at all <${Link} to=${["limits"]}>limits</${Link}>.</p></${Empty}>`
-      : html`<${Loaded} resource=${one} lines=${8}>${(data) => html`<${Body} limit=${data} after=${after} />`}</${Loaded}>`}
+        : html`<${Loaded} resource=${one} lines=${8}>${(data) => html`<${Body} limit=${data} after=${after} />`}</${Loaded}>`
+    }
   </${Page}>`;
 }
 
@@ -145,10 +150,12 @@ function Body({ limit, after }) {
       ${phase(limit) && html`<${Notice}><p>This limit ${phase(limit)}. ${limit.phase === "applying" && "Until that is done, its tasks wait."}</p></${Notice}>`}
       ${limit.valuesError && html`<${Notice}><p>${limit.valuesError}</p></${Notice}>`}
       ${limit.valuesHidden && html`<p class="muted">Values are hidden, because they come from payloads.</p>`}
-      ${limit.values.length === 0
-        ? html`<${Empty} icon="limits" title="Nothing has used this limit lately" />`
-        : html`<${Table} label="Values" columns=${VALUES[limit.kind ?? "running"]} class="limit-values-table">
-          ${limit.values.map((value) => html`<${ValueRow} key=${value.value} value=${value} limit=${limit} />`)}</${Table}>`}
+      ${
+        limit.values.length === 0
+          ? html`<${Empty} icon="limits" title="Nothing has used this limit lately" />`
+          : html`<${Table} label="Values" columns=${VALUES[limit.kind ?? "running"]} class="limit-values-table">
+          ${limit.values.map((value) => html`<${ValueRow} key=${value.value} value=${value} limit=${limit} />`)}</${Table}>`
+      }
       <${Pager} after=${after} next=${limit.next} />
     </div>
     <aside aria-label="Facts"><${Panel} title="Details" id="details"><${LimitFacts} limit=${limit} /></${Panel}></aside>
@@ -156,7 +163,8 @@ function Body({ limit, after }) {
 }
 
 function LimitFacts({ limit }) {
-  const waiting = (task) => html`<${Link} to=${["jobs"]} query=${{ state: "limited", task }}><${OneLine} text=${task} /></${Link}>`;
+  const waiting = (task) =>
+    html`<${Link} to=${["jobs"]} query=${{ state: "limited", task }}><${OneLine} text=${task} /></${Link}>`;
   return html`<${Facts} items=${[
     ["Allows", html`<${Foreign} text=${allows(limit)} />`],
     ["Tasks", limit.tasks.map((task) => html`<div key=${task}>${waiting(task)}</div>`)],
@@ -170,13 +178,23 @@ function LimitFacts({ limit }) {
 function ValueRow({ value, limit }) {
   const none = limit.per ? "without the field" : "all jobs";
   return html`<${Row} data-id=${value.value}>
-    <${Cell} id="value">${value.value === "" ? html`<span class="muted">${none}</span>`
-      : html`<${OneLine} text=${value.value} class="strong" />`}</${Cell}>
-    ${limit.kind !== "starts" && limit.kind !== "shares" && html`<${Cell} id="used" label="Running" class="num">${count(value.used)}
-      <span class="muted"> of ${number(limit.maxRunning)}</span></${Cell}>`}
+    <${Cell} id="value">${
+      value.value === ""
+        ? html`<span class="muted">${none}</span>`
+        : html`<${OneLine} text=${value.value} class="strong" />`
+    }</${Cell}>
+    ${
+      limit.kind !== "starts" &&
+      limit.kind !== "shares" &&
+      html`<${Cell} id="used" label="Running" class="num">${count(value.used)}
+      <span class="muted"> of ${number(limit.maxRunning)}</span></${Cell}>`
+    }
     <${Cell} id="waiting" label="Waiting" class="num">${count(value.waiting)}</${Cell}>
-    ${limit.kind === "starts" && html`
+    ${
+      limit.kind === "starts" &&
+      html`
       <${Cell} id="tokens" label="May start now" class="num">${number(Math.floor(value.tokens ?? 0))}</${Cell}>
-      <${Cell} id="next" label="Next start" class="num">${value.nextStart && html`<${Time} iso=${value.nextStart} />`}</${Cell}>`}
+      <${Cell} id="next" label="Next start" class="num">${value.nextStart && html`<${Time} iso=${value.nextStart} />`}</${Cell}>`
+    }
   </${Row}>`;
 }

@@ -18,11 +18,22 @@ import { askUnlock } from "./workers.js";
 const MINUTE = 60_000;
 
 const CLEANUPS = {
-  DELETE_PERMAFAILED_JOBS: ["Failed jobs",
-    "Deletes jobs that have no attempts left. Their errors are lost, unless the history keeps them."],
-  GC_JOB_QUEUES: ["Unused queues", "Deletes named queues that no job uses. They come back with the next job that names them."],
-  DELETE_ENDED_SCHEDULES: ["Ended schedules", "Deletes recurring jobs whose end is past, but not those that applications declare."],
-  GC_TASK_IDENTIFIERS: ["Unused tasks", "Deletes task names that no job uses and no worker serves. Node.js workers miss later jobs of such a task until they are restarted."],
+  DELETE_PERMAFAILED_JOBS: [
+    "Failed jobs",
+    "Deletes jobs that have no attempts left. Their errors are lost, unless the history keeps them.",
+  ],
+  GC_JOB_QUEUES: [
+    "Unused queues",
+    "Deletes named queues that no job uses. They come back with the next job that names them.",
+  ],
+  DELETE_ENDED_SCHEDULES: [
+    "Ended schedules",
+    "Deletes recurring jobs whose end is past, but not those that applications declare.",
+  ],
+  GC_TASK_IDENTIFIERS: [
+    "Unused tasks",
+    "Deletes task names that no job uses and no worker serves. Node.js workers miss later jobs of such a task until they are restarted.",
+  ],
 };
 
 export function MaintenancePage() {
@@ -39,8 +50,11 @@ export function MaintenancePage() {
         <div class="stack">
           <${Panel} title="Pause" id="pause"><${PauseEverything} reload=${loaded.reload} /></${Panel}>
           <${Unlock} dead=${data.deadWorkers} api=${api} reload=${loaded.reload} />
-          ${data.status && html`<${Panel} title="Worker of this application" id="status">
-            <${Status} status=${data.status} /></${Panel}>`}
+          ${
+            data.status &&
+            html`<${Panel} title="Worker of this application" id="status">
+            <${Status} status=${data.status} /></${Panel}>`
+          }
         </div>
       </div>`}
     </${Loaded}>
@@ -52,24 +66,31 @@ function Cleanup({ data, api, reload }) {
   const toggle = (task) => setChosen(chosen.includes(task) ? chosen.filter((one) => one !== task) : [...chosen, task]);
   const count = (task) => `${number(data.cleanup[task])}${data.cleanup[task] >= data.limit ? "+" : ""}`;
   const total = chosen.reduce((sum, task) => sum + data.cleanup[task], 0);
-  const whyOff = chosen.length === 0 ? "Choose what to clean up." : total === 0 ? "There is nothing to clean up." : null;
-  const ask = () => showDialog(({ close }) =>
-    html`<${Confirm} title="Clean up?" action="Clean up" danger=${true} close=${close} run=${async () => {
-    const answer = await api.post("cleanup", { tasks: chosen, dryRun: false });
-    toast({ text: answer.text });
-    reload();
-  }}>
+  const whyOff =
+    chosen.length === 0 ? "Choose what to clean up." : total === 0 ? "There is nothing to clean up." : null;
+  const ask = () =>
+    showDialog(
+      ({ close }) =>
+        html`<${Confirm} title="Clean up?" action="Clean up" danger=${true} close=${close} run=${async () => {
+          const answer = await api.post("cleanup", { tasks: chosen, dryRun: false });
+          toast({ text: answer.text });
+          reload();
+        }}>
     <p>This deletes, and cannot be undone:</p>
-    <ul class="bullets">${chosen.map((task) =>
-      html`<li key=${task}><b class="num">${count(task)}</b> ${CLEANUPS[task][0].toLowerCase()}</li>`)}</ul>
-  </${Confirm}>`);
+    <ul class="bullets">${chosen.map(
+      (task) => html`<li key=${task}><b class="num">${count(task)}</b> ${CLEANUPS[task][0].toLowerCase()}</li>`,
+    )}</ul>
+  </${Confirm}>`,
+    );
   return html`<${Panel} title="Clean up" id="cleanup">
     <ul class="choices">
-      ${Object.entries(CLEANUPS).map(([task, [label, text]]) => html`<li key=${task}>
+      ${Object.entries(CLEANUPS).map(
+        ([task, [label, text]]) => html`<li key=${task}>
         <label><input type="checkbox" checked=${chosen.includes(task)} onChange=${() => toggle(task)} />
           <span class="choice-label">${label}</span><span class="choice-number num">${count(task)}</span></label>
         <p class="muted">${text}</p>
-      </li>`)}
+      </li>`,
+      )}
     </ul>
     <div class="panel-foot">
       <span class="muted">The numbers are what would be deleted now.</span>
@@ -82,7 +103,10 @@ function Sweep({ api, reload }) {
   const [minutes, setMinutes] = useState("");
   const [preview, setPreview] = useState(null);
   const [error, setError] = useState(null);
-  const body = (dryRun) => ({ dryRun, ...(minutes === "" ? {} : { thresholdMs: Math.round(Number(minutes) * MINUTE) }) });
+  const body = (dryRun) => ({
+    dryRun,
+    ...(minutes === "" ? {} : { thresholdMs: Math.round(Number(minutes) * MINUTE) }),
+  });
   const look = async () => {
     setError(null);
     try {
@@ -92,21 +116,33 @@ function Sweep({ api, reload }) {
       setError(failure.message);
     }
   };
-  const ask = () => showDialog(({ close }) =>
-    html`<${Confirm} title="Sweep dead workers?" action="Sweep" danger=${true} close=${close} run=${async () => {
-    const answer = await api.post("sweep", body(false));
-    toast({ text: answer.text });
-    setPreview(null);
-    reload();
-  }}><p>${plural(counted(preview.jobs), "job")} of ${plural(counted(preview.workers),
-    "worker")} will be given to other workers.</p></${Confirm}>`);
-  const whyOff = preview === null ? "Look first what it would do." : counted(preview.workers) === 0
-    ? "There is no dead worker." : null;
+  const ask = () =>
+    showDialog(
+      ({ close }) =>
+        html`<${Confirm} title="Sweep dead workers?" action="Sweep" danger=${true} close=${close} run=${async () => {
+          const answer = await api.post("sweep", body(false));
+          toast({ text: answer.text });
+          setPreview(null);
+          reload();
+        }}><p>${plural(counted(preview.jobs), "job")} of ${plural(
+          counted(preview.workers),
+          "worker",
+        )} will be given to other workers.</p></${Confirm}>`,
+    );
+  const whyOff =
+    preview === null
+      ? "Look first what it would do."
+      : counted(preview.workers) === 0
+        ? "There is no dead worker."
+        : null;
   return html`<${Panel} title="Sweep" id="sweep">
     <p class="muted">Gives the jobs of workers that send no heartbeats to others. Workers do this by themselves; by hand it happens at once.</p>
     <div class="field inline"><label for="sweep-minutes">Dead after minutes without heartbeat</label>
       <input id="sweep-minutes" type="number" min="0" step="any" placeholder="default" value=${minutes}
-        onInput=${(event) => { setMinutes(event.target.value); setPreview(null); }} /></div>
+        onInput=${(event) => {
+          setMinutes(event.target.value);
+          setPreview(null);
+        }} /></div>
     ${preview && html`<${Notice}><p><${Foreign} text=${preview.text} most=${2000} /></p></${Notice}>`}
     ${error && html`<${Notice} level="error"><p><${Foreign} text=${error} most=${2000} /></p></${Notice}>`}
     <div class="panel-foot">
@@ -118,7 +154,7 @@ function Sweep({ api, reload }) {
 
 /* Numbers, or lists of what is counted. */
 function counted(value) {
-  return Array.isArray(value) ? value.length : value ?? 0;
+  return Array.isArray(value) ? value.length : (value ?? 0);
 }
 
 function Unlock({ dead, api, reload }) {
@@ -129,12 +165,16 @@ function Unlock({ dead, api, reload }) {
   };
   return html`<${Panel} title="Force unlock" id="unlock">
     <p class="muted">Gives all jobs and queues of a worker to others, whether or not it sends heartbeats. For workers of which you know that they are gone.</p>
-    ${dead.length === 0
-      ? html`<p>No worker is known to be dead.</p>`
-      : html`<ul class="lines id-list">${dead.map((one) =>
-        html`<li key=${one}><${OneLine} text=${one} class="mono" />
+    ${
+      dead.length === 0
+        ? html`<p>No worker is known to be dead.</p>`
+        : html`<ul class="lines id-list">${dead.map(
+            (one) =>
+              html`<li key=${one}><${OneLine} text=${one} class="mono" />
           <${ActionButton} action="force-unlock"
-            onClick=${() => askUnlock(api, [one], reload)}>Unlock …</${ActionButton}></li>`)}</ul>`}
+            onClick=${() => askUnlock(api, [one], reload)}>Unlock …</${ActionButton}></li>`,
+          )}</ul>`
+    }
     <form class="inline-form" onSubmit=${unlock}>
       <div class="field"><label for="unlock-id">Another worker, by its id</label>
         <input id="unlock-id" class="mono" required value=${id} autocomplete="off" spellcheck=${false}
@@ -152,7 +192,10 @@ function Status({ status }) {
 }
 
 function words(name) {
-  const text = name.replace(/Ms$/, "").replace(/([a-z])([A-Z])/g, "$1 $2").toLowerCase();
+  const text = name
+    .replace(/Ms$/, "")
+    .replace(/([a-z])([A-Z])/g, "$1 $2")
+    .toLowerCase();
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
@@ -166,6 +209,10 @@ function statusValue(name, value) {
   if (typeof value === "number") {
     return html`<span class="num">${name.endsWith("Ms") ? duration(value) : number(value)}</span>`;
   }
-  const text = Array.isArray(value) ? value.join(", ") : typeof value === "object" ? JSON.stringify(value) : String(value);
+  const text = Array.isArray(value)
+    ? value.join(", ")
+    : typeof value === "object"
+      ? JSON.stringify(value)
+      : String(value);
   return html`<${Foreign} text=${text} expandable=${true} />`;
 }

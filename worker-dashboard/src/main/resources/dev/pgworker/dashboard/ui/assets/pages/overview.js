@@ -40,18 +40,26 @@ export function OverviewPage() {
         <${Charts} window=${window} point=${data.point} recorded=${data.statistics.recorded} />
         <div class="columns wide-left">
           <${Panel} title="Running now" id="running" flush=${true}
-            note=${data.backlog.running > data.running.length
-              ? `${number(data.running.length)} of ${number(data.backlog.running)}` : number(data.running.length)}
+            note=${
+              data.backlog.running > data.running.length
+                ? `${number(data.running.length)} of ${number(data.backlog.running)}`
+                : number(data.running.length)
+            }
             actions=${html`<${Link} to=${["jobs"]} query=${{ state: "running" }}>All</${Link}>`}>
-            ${data.running.length === 0 ? html`<${Empty} icon="running" title="No job runs at the moment" />`
-              : html`<${RunningTable} running=${data.running} />`}
+            ${
+              data.running.length === 0
+                ? html`<${Empty} icon="running" title="No job runs at the moment" />`
+                : html`<${RunningTable} running=${data.running} />`
+            }
           </${Panel}>
           <${Panel} title="Workers" id="workers" flush=${true} note=${`${number(data.backlog.workers)} alive`}
             actions=${html`<${Link} to=${["workers"]}>All</${Link}>`}>
-            ${data.workers.length === 0
-              ? html`<${Empty} icon="workers" title="No worker is registered">
+            ${
+              data.workers.length === 0
+                ? html`<${Empty} icon="workers" title="No worker is registered">
                 <p>Jobs wait until a worker starts. Set <code>pgworker.enabled=true</code> in an application that has handlers.</p></${Empty}>`
-              : html`<${WorkersTable} workers=${currentWorkers(data.workers, data)} />`}
+                : html`<${WorkersTable} workers=${currentWorkers(data.workers, data)} />`
+            }
           </${Panel}>
         </div>
       `}
@@ -72,8 +80,11 @@ function Attention({ items }) {
         const text = html`<${Icon} name=${icons[item.level] ?? "info"} /><span class="reader">${item.level}: </span>
           <span class="attention-text"><${Foreign} text=${item.text} most=${1000} /></span>`;
         return html`<li class=${item.level} key=${item.text}>
-          ${address ? html`<${Link} to=${address}>${text}<${Icon} name="chevron" size=${12} /></${Link}>`
-            : html`<div>${text}</div>`}
+          ${
+            address
+              ? html`<${Link} to=${address}>${text}<${Icon} name="chevron" size=${12} /></${Link}>`
+              : html`<div>${text}</div>`
+          }
         </li>`;
       })}
     </ul>
@@ -104,8 +115,9 @@ function Tiles({ backlog }) {
 
 function Charts({ window, point, recorded }) {
   const api = useApi();
-  const resource = useResource(`series ${api.base} ${window}`,
-    (signal) => api.get("series", { window, points: POINTS[window] }, signal));
+  const resource = useResource(`series ${api.base} ${window}`, (signal) =>
+    api.get("series", { window, points: POINTS[window] }, signal),
+  );
   useKeys({ r: resource.reload });
   const points = useMemo(() => withCurrent(resource.data?.points ?? [], point), [resource.data, point]);
   const last = points[points.length - 1];
@@ -184,12 +196,20 @@ function Waiting({ points }) {
   const current = medians.length ? medians[medians.length - 1] : null;
   return html`<${Chart} title="Waiting time" id="waiting" series=${series} times=${times} format=${duration} axis=${axisDuration}
     figure=${current === null ? "no starts" : `median ${duration(current)}`}
-    summary=${current === null ? "No job started in this time."
-      : `How long jobs waited beyond their time. The last median is ${duration(current)}.`} />`;
+    summary=${
+      current === null
+        ? "No job started in this time."
+        : `How long jobs waited beyond their time. The last median is ${duration(current)}.`
+    } />`;
 }
 
 function axisDuration(ms) {
-  return ms === 0 ? "0" : duration(ms).replace(/\.00? | 00 [smh]$/, " ").replace(/(\.\d)0 /, "$1 ").trim();
+  return ms === 0
+    ? "0"
+    : duration(ms)
+        .replace(/\.00? | 00 [smh]$/, " ")
+        .replace(/(\.\d)0 /, "$1 ")
+        .trim();
 }
 
 function Backlog({ points }) {
@@ -206,6 +226,9 @@ function Backlog({ points }) {
   const most = ready.length ? Math.max(...ready) : null;
   return html`<${Chart} title="Backlog" id="backlog" series=${series} times=${times}
     figure=${most === null ? "not sampled" : `at most ${number(most)} ready`}
-    summary=${most === null ? "The backlog was not sampled in this time."
-      : `Jobs that are ready, retrying and failed over time; at most ${number(most)} were ready.`} />`;
+    summary=${
+      most === null
+        ? "The backlog was not sampled in this time."
+        : `Jobs that are ready, retrying and failed over time; at most ${number(most)} were ready.`
+    } />`;
 }

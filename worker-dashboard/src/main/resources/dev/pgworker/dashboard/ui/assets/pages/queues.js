@@ -26,8 +26,9 @@ const COLUMNS = [
 export function QueuesPage() {
   const api = useApi();
   const after = useRoute().query.get("after");
-  const list = useResource(JSON.stringify([api.base, "queues", after]),
-    (signal) => api.get("queues", { after, limit: 100 }, signal));
+  const list = useResource(JSON.stringify([api.base, "queues", after]), (signal) =>
+    api.get("queues", { after, limit: 100 }, signal),
+  );
   const pauses = usePauses(list.reload);
   useKeys({ r: list.reload });
   useRowKeys();
@@ -35,11 +36,13 @@ export function QueuesPage() {
     <p class="lead">Jobs of a named queue run one at a time, in order. Jobs without a queue run in parallel and are not listed here.</p>
     <${Loaded} resource=${list} lines=${8}>
       ${(data) => html`
-        ${data.queues.length === 0
-          ? html`<${Empty} icon="queues" title="There are no named queues">
+        ${
+          data.queues.length === 0
+            ? html`<${Empty} icon="queues" title="There are no named queues">
             <p>A job gets one by <code>JobSpec.queueName</code>, or by <code>queue_name</code> in SQL.</p></${Empty}>`
-          : html`<${Table} label="Queues" columns=${COLUMNS} class="queues-table">
-            ${data.queues.map((queue) => html`<${QueueRow} key=${queue.name} queue=${queue} pauses=${pauses} />`)}</${Table}>`}
+            : html`<${Table} label="Queues" columns=${COLUMNS} class="queues-table">
+            ${data.queues.map((queue) => html`<${QueueRow} key=${queue.name} queue=${queue} pauses=${pauses} />`)}</${Table}>`
+        }
         <${Pager} after=${after} next=${data.next} />
       `}
     </${Loaded}>
@@ -50,8 +53,15 @@ function QueueRow({ queue, pauses }) {
   return html`<${Row} data-id=${queue.name}>
     <${Cell} id="queue"><${Link} to=${["jobs"]} query=${{ queue: queue.name }} class="row-link">
       <${OneLine} text=${queue.name} class="strong" /></${Link}></${Cell}>
-    <${Cell} id="state">${queue.pause ? html`<${Paused} pause=${queue.pause} />` : queue.lockedAt ? html`<${State} state="running" word="busy" />` : queue.waiting > 0
-      ? html`<${State} state="ready" />` : html`<span class="muted">idle</span>`}</${Cell}>
+    <${Cell} id="state">${
+      queue.pause
+        ? html`<${Paused} pause=${queue.pause} />`
+        : queue.lockedAt
+          ? html`<${State} state="running" word="busy" />`
+          : queue.waiting > 0
+            ? html`<${State} state="ready" />`
+            : html`<span class="muted">idle</span>`
+    }</${Cell}>
     <${Cell} id="waiting" label="Waiting" class="num">${number(queue.waiting)}${queue.waitingMore && "+"}</${Cell}>
     <${Cell} id="since" label="Locked for" class="num">${queue.lockedAt && html`<${Since} iso=${queue.lockedAt} />`}</${Cell}>
     <${Cell} id="worker" label="Locked by">${queue.lockedBy && html`<${OneLine} text=${queue.lockedBy} class="mono" />`}</${Cell}>

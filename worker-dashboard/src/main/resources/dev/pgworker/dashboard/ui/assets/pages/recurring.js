@@ -37,8 +37,9 @@ export function RecurringPage() {
   const filters = scheduleFilters(query);
   const after = query.get("after");
   const crontab = useResource(api.base + "crontab", (signal) => api.get("crontab", {}, signal));
-  const list = useResource(JSON.stringify([api.base, "schedules", filters, after]),
-    (signal) => api.get("schedules", { ...scheduleQuery(filters), after, limit: PAGE_SIZE }, signal));
+  const list = useResource(JSON.stringify([api.base, "schedules", filters, after]), (signal) =>
+    api.get("schedules", { ...scheduleQuery(filters), after, limit: PAGE_SIZE }, signal),
+  );
   const reload = () => {
     crontab.reload();
     list.reload();
@@ -50,13 +51,21 @@ export function RecurringPage() {
   return html`<${Page} title="Recurring jobs" actions=${html`
     <${RefreshButton} resource=${{ loading: list.loading || crontab.loading, reload }} />
     <${NewScheduleButton} changed=${reload} />`}>
-    ${bare ? html`<${NoneAtAll} />` : html`
-      ${!searched && html`<${Loaded} resource=${crontab} lines=${4}>
-        ${(data) => data.items.length > 0 && html`<section class="group" aria-labelledby="crontabs">
+    ${
+      bare
+        ? html`<${NoneAtAll} />`
+        : html`
+      ${
+        !searched &&
+        html`<${Loaded} resource=${crontab} lines=${4}>
+        ${(data) =>
+          data.items.length > 0 &&
+          html`<section class="group" aria-labelledby="crontabs">
           <h2 id="crontabs">In crontabs</h2>
           <${CrontabTable} items=${data.items} api=${api} reload=${crontab.reload} />
         </section>`}
-      </${Loaded}>`}
+      </${Loaded}>`
+      }
       <section class="group" aria-labelledby="schedules">
         <h2 id="schedules">Schedules</h2>
         <${Filters} filters=${filters} />
@@ -64,7 +73,8 @@ export function RecurringPage() {
           ${(data) => html`<${Schedules} data=${data} searched=${searched} list=${list} />
             <${Pager} after=${after} next=${data.next} />`}
         </${Loaded}>
-      </section>`}
+      </section>`
+    }
   </${Page}>`;
 }
 
@@ -85,8 +95,11 @@ function Filters({ filters }) {
         ${Object.entries(SHOWN).map(([value, { label }]) => html`<option value=${value} key=${value}>${label}</option>`)}
       </select><${Icon} name="down" size=${12} />
     </label>
-    ${Object.keys(filters).length > 0 && html`<${Button} kind="quiet"
-      onClick=${() => setFilters({ prefix: null, task: null, show: null })}>Clear</${Button}>`}
+    ${
+      Object.keys(filters).length > 0 &&
+      html`<${Button} kind="quiet"
+      onClick=${() => setFilters({ prefix: null, task: null, show: null })}>Clear</${Button}>`
+    }
   </div>`;
 }
 
@@ -94,8 +107,12 @@ function Schedules({ data, searched, list }) {
   const act = useScheduleActions(list.reload);
   useReloadWhenDue(data.schedules, list);
   if (data.schedules.length === 0) {
-    return html`<p class="muted">${searched ? "None matches." : html`There are none yet. Schedules are made here, by <code>JobSchedules</code>,
-      or by SQL, and can be changed while applications run.`}</p>`;
+    return html`<p class="muted">${
+      searched
+        ? "None matches."
+        : html`There are none yet. Schedules are made here, by <code>JobSchedules</code>,
+      or by SQL, and can be changed while applications run.`
+    }</p>`;
   }
   return html`<${Table} label="Schedules" columns=${COLUMNS} class="recurring-table schedules-table">
     ${data.schedules.map((schedule) => html`<${ScheduleRow} key=${schedule.name} schedule=${schedule} act=${act} />`)}
@@ -105,7 +122,9 @@ function Schedules({ data, searched, list }) {
 /* What was due has another next time a moment later. */
 function useReloadWhenDue(schedules, list) {
   useEffect(() => {
-    const times = schedules.map((schedule) => (schedule.next && schedule.state === "active" ? parse(schedule.next) : null));
+    const times = schedules.map((schedule) =>
+      schedule.next && schedule.state === "active" ? parse(schedule.next) : null,
+    );
     const next = Math.min(...times.filter((time) => time !== null));
     if (!Number.isFinite(next)) {
       return undefined;
@@ -124,30 +143,43 @@ function ScheduleRow({ schedule, act }) {
     <${Cell} id="name">
       <${Link} to=${["recurring", "schedule"]} query=${{ name: schedule.name }} class="row-link">
         <${OneLine} text=${schedule.name} class="strong" /></${Link}>
-      ${schedule.task && schedule.task !== schedule.name &&
-        html`<span class="sub"><${OneLine} text=${schedule.task} class="muted" /></span>`}
+      ${
+        schedule.task &&
+        schedule.task !== schedule.name &&
+        html`<span class="sub"><${OneLine} text=${schedule.task} class="muted" /></span>`
+      }
     </${Cell}>
     <${Cell} id="schedule">
       ${schedule.words && html`<${OneLine} text=${schedule.words} />`}
-      ${schedule.problem ? html`<span class="sub is-failed"><${OneLine} text=${schedule.problem} /></span>`
-        : schedule.expression && html`<span class="sub"><code><${Foreign} text=${schedule.expression} /></code></span>`}
+      ${
+        schedule.problem
+          ? html`<span class="sub is-failed"><${OneLine} text=${schedule.problem} /></span>`
+          : schedule.expression &&
+            html`<span class="sub"><code><${Foreign} text=${schedule.expression} /></code></span>`
+      }
     </${Cell}>
     <${Cell} id="next" label="Next" class="num"><${Next} schedule=${schedule} /></${Cell}>
-    <${Cell} id="last" label="Last" class="num">${schedule.lastJobId && schedule.lastRun
-      ? html`<${Link} to=${["jobs", schedule.lastJobId]}><${Time} iso=${schedule.lastRun} /></${Link}>`
-      : html`<${Time} iso=${schedule.lastRun} />`}</${Cell}>
+    <${Cell} id="last" label="Last" class="num">${
+      schedule.lastJobId && schedule.lastRun
+        ? html`<${Link} to=${["jobs", schedule.lastJobId]}><${Time} iso=${schedule.lastRun} /></${Link}>`
+        : html`<${Time} iso=${schedule.lastRun} />`
+    }</${Cell}>
     <${Cell} id="do"><div class="row-actions">
       <${ActionButton} action="cron" icon="play" whyOff=${schedule.task ? null : "It cannot be read."}
         onClick=${() => act.trigger(schedule)}>Run now</${ActionButton}>
-      ${schedule.pausedSince
-        ? html`<${ActionButton} action="cron" icon="refresh" onClick=${() => act.resume(schedule)}>Resume</${ActionButton}>`
-        : html`<${ActionButton} action="cron" icon="pause" onClick=${() => act.pause(schedule)}>Pause</${ActionButton}>`}
+      ${
+        schedule.pausedSince
+          ? html`<${ActionButton} action="cron" icon="refresh" onClick=${() => act.resume(schedule)}>Resume</${ActionButton}>`
+          : html`<${ActionButton} action="cron" icon="pause" onClick=${() => act.pause(schedule)}>Pause</${ActionButton}>`
+      }
     </div></${Cell}>
   </${Row}>`;
 }
 
 function Next({ schedule }) {
-  return schedule.state === "active" ? html`<${Time} iso=${schedule.next} />` : html`<${ScheduleState} state=${schedule.state} />`;
+  return schedule.state === "active"
+    ? html`<${Time} iso=${schedule.next} />`
+    : html`<${ScheduleState} state=${schedule.state} />`;
 }
 
 const STATES = { problem: "failed", waiting: "running", ended: "removed", active: "scheduled" };

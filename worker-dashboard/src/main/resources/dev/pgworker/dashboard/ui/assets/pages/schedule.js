@@ -20,11 +20,13 @@ import { ScheduleState } from "./recurring.js";
 
 export function SchedulePage({ name }) {
   const api = useApi();
-  const loaded = useResource(JSON.stringify([api.base, "schedule", name]),
-    (signal) => api.get("schedules/one", { name }, signal));
+  const loaded = useResource(JSON.stringify([api.base, "schedule", name]), (signal) =>
+    api.get("schedules/one", { name }, signal),
+  );
   useKeys({ r: loaded.reload });
   // What is gone has no page.
-  const changed = (action) => (action === "delete" || action === "forget" ? navigate(href(["recurring"])) : loaded.reload());
+  const changed = (action) =>
+    action === "delete" || action === "forget" ? navigate(href(["recurring"])) : loaded.reload();
   const act = useScheduleActions(changed);
   const { schedule, item } = loaded.data ?? {};
   const missing = loaded.error?.status === 404 && loaded.data === null;
@@ -37,12 +39,15 @@ export function SchedulePage({ name }) {
       ${schedule && html`<${Actions} schedule=${schedule} act=${act} reload=${loaded.reload} />`}
       ${item && html`<${CrontabActions} item=${item} api=${api} reload=${changed} />`}`}
   >
-    ${missing
-      ? html`<${Empty} icon="search" title="There is no such schedule">
+    ${
+      missing
+        ? html`<${Empty} icon="search" title="There is no such schedule">
         <p>It has been deleted, or it never existed. Look at all <${Link} to=${["recurring"]}>recurring jobs</${Link}>.</p></${Empty}>`
-      : html`<${Loaded} resource=${loaded} lines=${10}>${(data) => data.schedule
-        ? html`<${Body} schedule=${data.schedule} act=${act} reload=${loaded.reload} />`
-        : html`<${CrontabBody} item=${data.item} />`}</${Loaded}>`}
+        : html`<${Loaded} resource=${loaded} lines=${10}>${(data) =>
+            data.schedule
+              ? html`<${Body} schedule=${data.schedule} act=${act} reload=${loaded.reload} />`
+              : html`<${CrontabBody} item=${data.item} />`}</${Loaded}>`
+    }
   </${Page}>`;
 }
 
@@ -57,17 +62,27 @@ function whyNoForm(schedule) {
 function Actions({ schedule, act, reload }) {
   const unread = schedule.task === null ? "It cannot be read." : null;
   const menu = [
-    { label: "Run with another payload", icon: "play", whyOff: whyNotWithPayload() ?? unread,
-      onSelect: () => act.triggerWith(schedule) },
-    { label: "Change", icon: "calendar", whyOff: whyNot("schedule") ?? whyNoForm(schedule),
-      onSelect: () => openScheduleForm(schedule, reload) },
+    {
+      label: "Run with another payload",
+      icon: "play",
+      whyOff: whyNotWithPayload() ?? unread,
+      onSelect: () => act.triggerWith(schedule),
+    },
+    {
+      label: "Change",
+      icon: "calendar",
+      whyOff: whyNot("schedule") ?? whyNoForm(schedule),
+      onSelect: () => openScheduleForm(schedule, reload),
+    },
     { label: "Delete", icon: "trash", danger: true, whyOff: whyNot("schedule"), onSelect: () => act.remove(schedule) },
   ];
   return html`
     <${ActionButton} action="cron" icon="play" kind="primary" whyOff=${unread} onClick=${() => act.trigger(schedule)}>Run now</${ActionButton}>
-    ${schedule.pausedSince
-      ? html`<${ActionButton} action="cron" icon="refresh" onClick=${() => act.resume(schedule)}>Resume</${ActionButton}>`
-      : html`<${ActionButton} action="cron" icon="pause" onClick=${() => act.pause(schedule)}>Pause</${ActionButton}>`}
+    ${
+      schedule.pausedSince
+        ? html`<${ActionButton} action="cron" icon="refresh" onClick=${() => act.resume(schedule)}>Resume</${ActionButton}>`
+        : html`<${ActionButton} action="cron" icon="pause" onClick=${() => act.pause(schedule)}>Pause</${ActionButton}>`
+    }
     <${Menu} label="More actions" items=${menu} />`;
 }
 
@@ -78,11 +93,14 @@ function Body({ schedule, act, reload }) {
       ${schedule.pausedSince && html`<${Paused} schedule=${schedule} />`}
       ${schedule.state === "waiting" && html`<${Notice}><p>The previous job has not ended. The next one follows its end.</p></${Notice}>`}
       ${schedule.state === "ended" && html`<${Notice}><p>It is not due any more: its end has passed, or its times lie in the past.</p></${Notice}>`}
-      ${schedule.task !== null && html`
+      ${
+        schedule.task !== null &&
+        html`
         <${Panel} title="Next runs" id="next" note=${schedule.jitter && `each up to ${schedule.jitter} later`}>
           <${Upcoming} times=${schedule.upcoming} /></${Panel}>
         <${Panel} title="Last run" id="last"><${LastRun} schedule=${schedule} /></${Panel}>
-        <${PayloadPanel} schedule=${schedule} />`}
+        <${PayloadPanel} schedule=${schedule} />`
+      }
     </div>
     <aside aria-label="Facts"><${Panel} title="Details" id="details"><${ScheduleFacts} schedule=${schedule} /></${Panel}></aside>
   </div>`;
@@ -90,13 +108,18 @@ function Body({ schedule, act, reload }) {
 
 function Problem({ schedule, act, reload }) {
   const changeable = whyNoForm(schedule) === null;
-  const remedy = schedule.next ? "It is tried again by itself, and at once when it is changed."
-    : changeable ? "Change it accordingly, and it goes on by itself."
-    : schedule.declared ? "Change it where it is declared, and start that application again."
-    : "Write it again by SQL or JobSchedules, or delete it.";
-  return html`<${Notice} level="error" actions=${changeable
-    ? html`<${ActionButton} action="schedule" onClick=${() => openScheduleForm(schedule, reload)}>Change</${ActionButton}>`
-    : html`<${ActionButton} action="schedule" onClick=${() => act.remove(schedule)}>Delete</${ActionButton}>`}>
+  const remedy = schedule.next
+    ? "It is tried again by itself, and at once when it is changed."
+    : changeable
+      ? "Change it accordingly, and it goes on by itself."
+      : schedule.declared
+        ? "Change it where it is declared, and start that application again."
+        : "Write it again by SQL or JobSchedules, or delete it.";
+  return html`<${Notice} level="error" actions=${
+    changeable
+      ? html`<${ActionButton} action="schedule" onClick=${() => openScheduleForm(schedule, reload)}>Change</${ActionButton}>`
+      : html`<${ActionButton} action="schedule" onClick=${() => act.remove(schedule)}>Delete</${ActionButton}>`
+  }>
     <p><strong>It is not executed.</strong> <${Foreign} text=${schedule.problem} most=${2000} /></p>
     <p>${remedy}</p>
   </${Notice}>`;
@@ -118,8 +141,11 @@ function LastRun({ schedule }) {
     return html`<p class="muted">It has not run yet.</p>`;
   }
   return html`<ul class="lines">
-    <li>${lastJob && html`${lastJob.state ? html`<${State} state=${lastJob.state} />` : html`<span class="muted">ended</span>`}
-      <${Link} to=${["jobs", lastJob.id]}>#${lastJob.id}</${Link}>`} <${FullTime} iso=${lastRun} /></li>
+    <li>${
+      lastJob &&
+      html`${lastJob.state ? html`<${State} state=${lastJob.state} />` : html`<span class="muted">ended</span>`}
+      <${Link} to=${["jobs", lastJob.id]}>#${lastJob.id}</${Link}>`
+    } <${FullTime} iso=${lastRun} /></li>
     <li class="muted"><span>All of the task: <${Link} to=${["jobs"]} query=${{ task }}>jobs</${Link}>, <${Link}
       to=${["history"]} query=${{ task }}>history</${Link}></span></li>
   </ul>`;
@@ -127,13 +153,17 @@ function LastRun({ schedule }) {
 
 function PayloadPanel({ schedule }) {
   return html`<${Panel} title="Payload" id="payload">
-    ${schedule.payloadHidden ? html`<${HiddenJson} what="Payloads" />`
-      : html`<${JsonView} text=${schedule.payload} cut=${schedule.payloadCut} />`}
+    ${
+      schedule.payloadHidden
+        ? html`<${HiddenJson} what="Payloads" />`
+        : html`<${JsonView} text=${schedule.payload} cut=${schedule.payloadCut} />`
+    }
   </${Panel}>`;
 }
 
 function ScheduleFacts({ schedule }) {
-  const named = (text, query) => text && html`<${Link} to=${["jobs"]} query=${query}><${OneLine} text=${text} /></${Link}>`;
+  const named = (text, query) =>
+    text && html`<${Link} to=${["jobs"]} query=${query}><${OneLine} text=${text} /></${Link}>`;
   return html`<${Facts} items=${[
     ["Due", schedule.words],
     ["Pattern", schedule.expression && html`<code><${Foreign} text=${schedule.expression} /></code>`],
@@ -142,7 +172,10 @@ function ScheduleFacts({ schedule }) {
     ["Starts", schedule.startsAt && html`<${FullTime} iso=${schedule.startsAt} />`],
     ["Ends", schedule.endsAt && html`<${FullTime} iso=${schedule.endsAt} />`],
     ["Overlap", OVERLAPS[schedule.overlap]],
-    ["Missed runs", schedule.misfire && MISFIRES[schedule.misfire] + (schedule.backfill ? `, of the last ${schedule.backfill}` : "")],
+    [
+      "Missed runs",
+      schedule.misfire && MISFIRES[schedule.misfire] + (schedule.backfill ? `, of the last ${schedule.backfill}` : ""),
+    ],
     ["Jitter", schedule.jitter && `up to ${schedule.jitter}`],
     ["Task", named(schedule.task, { task: schedule.task })],
     ["Queue", named(schedule.queue, { queue: schedule.queue })],

@@ -43,7 +43,8 @@ function failureRate(task) {
 function ordered(tasks, order) {
   const value = ORDERS[order];
   return [...tasks].sort((one, other) =>
-    order === "name" ? one.name.localeCompare(other.name)
+    order === "name"
+      ? one.name.localeCompare(other.name)
       : (value(other) ?? -1) - (value(one) ?? -1) || one.name.localeCompare(other.name),
   );
 }
@@ -69,7 +70,9 @@ export function TasksPage() {
   const chosen = query.get("window");
   const window = Object.hasOwn(WINDOWS, chosen ?? "") ? chosen : "24h";
   const order = Object.hasOwn(ORDERS, query.get("sort") ?? "") ? query.get("sort") : "name";
-  const list = useResource(JSON.stringify([api.base, "tasks", window]), (signal) => api.get("tasks", { window }, signal));
+  const list = useResource(JSON.stringify([api.base, "tasks", window]), (signal) =>
+    api.get("tasks", { window }, signal),
+  );
   const [name, setName] = useState("");
   const pauses = usePauses(list.reload);
   useKeys({ r: list.reload });
@@ -80,9 +83,12 @@ export function TasksPage() {
       onChange=${(value) => setQuery({ window: value }, { replace: true })} />`}>
     <${Loaded} resource=${list} lines=${8}>
       ${(data) => html`
-        ${!data.recorded && html`<${Notice}>
+        ${
+          !data.recorded &&
+          html`<${Notice}>
           <p>Runs are not recorded, so there are no rates and durations. Set <code>pgworker.statistics.enabled=true</code>.</p>
-          </${Notice}>`}
+          </${Notice}>`
+        }
         <div class="filter-bar" role="search">
           <div class="search"><${Icon} name="search" />
             <input type="search" aria-label="Filter tasks by name" placeholder="Filter tasks by name" value=${name}
@@ -115,15 +121,20 @@ function TaskRow({ task, api, pauses }) {
       <${OneLine} text=${task.name} class="strong" /></${Link}>${task.pause && html` <${Paused} pause=${task.pause} />`}</${Cell}>
     <${Cell} id="served" label="Served by"><${ServedBy} task=${task} /></${Cell}>
     <${Cell} id="waiting" label="Waiting" class="num">${number(task.waiting)}${task.waiting >= 1000 && "+"}</${Cell}>
-    <${Cell} id="failed" label="Failed jobs" class="num">${task.failedJobs > 0
-      ? html`<${Link} to=${["jobs"]} query=${{ task: task.name, state: "failed" }} class="is-failed">
+    <${Cell} id="failed" label="Failed jobs" class="num">${
+      task.failedJobs > 0
+        ? html`<${Link} to=${["jobs"]} query=${{ task: task.name, state: "failed" }} class="is-failed">
         ${number(task.failedJobs)}${task.failedJobs >= 1000 && "+"}</${Link}>`
-      : html`<span class="muted">0</span>`}</${Cell}>
+        : html`<span class="muted">0</span>`
+    }</${Cell}>
     <${Cell} id="runs" label="Runs" class="num">${number(runs)}</${Cell}>
     <${Cell} id="failures" label="Without success" class="num">
-      ${runs === 0 ? html`<span class="muted">–</span>`
-        : html`<span data-tip=${`${number(task.retried)} retried, ${number(task.failed)} failed`}>
-          <${RateBar} part=${without} whole=${runs} />${percent(without, runs)}</span>`}</${Cell}>
+      ${
+        runs === 0
+          ? html`<span class="muted">–</span>`
+          : html`<span data-tip=${`${number(task.retried)} retried, ${number(task.failed)} failed`}>
+          <${RateBar} part=${without} whole=${runs} />${percent(without, runs)}</span>`
+      }</${Cell}>
     <${Cell} id="median" label="Median" class="num">${duration(task.runMedianMs)}</${Cell}>
     <${Cell} id="slow" label="95 % / longest" class="num">
       ${duration(task.run95Ms)} <span class="muted">/ ${duration(task.runLongestMs)}</span></${Cell}>
@@ -142,7 +153,10 @@ function ServedBy({ task }) {
     return html`<span class="is-warning" data-tip="No registered worker says that it serves this task. Node.js workers do not say.">
       <${Icon} name="warning" size=${14} />nobody known</span>`;
   }
-  return html`<span data-tip=${task.workers.slice(0, 12).map((id) => plain(id, 80)).join("\n")}>
+  return html`<span data-tip=${task.workers
+    .slice(0, 12)
+    .map((id) => plain(id, 80))
+    .join("\n")}>
     ${plural(task.workers.length, "worker")}</span>
       ${task.servedHere && html` <span class="flag" data-tip="This application serves it">here</span>`}`;
 }
@@ -150,10 +164,19 @@ function ServedBy({ task }) {
 function menuItems(task, api, pauses) {
   const none = task.failedJobs === 0 ? "No job of this task has failed." : null;
   return [
-    { label: "Run all failed again …", icon: "play", whyOff: whyNot("run-now") ?? none,
-      onSelect: () => openBulk(api, "run-now", { task: task.name, state: "failed" }) },
-    { label: "Remove all failed …", icon: "trash", danger: true, whyOff: whyNot("remove") ?? none,
-      onSelect: () => openBulk(api, "remove", { task: task.name, state: "failed" }) },
+    {
+      label: "Run all failed again …",
+      icon: "play",
+      whyOff: whyNot("run-now") ?? none,
+      onSelect: () => openBulk(api, "run-now", { task: task.name, state: "failed" }),
+    },
+    {
+      label: "Remove all failed …",
+      icon: "trash",
+      danger: true,
+      whyOff: whyNot("remove") ?? none,
+      onSelect: () => openBulk(api, "remove", { task: task.name, state: "failed" }),
+    },
     { label: "Add a job", icon: "plus", whyOff: whyNot("add"), onSelect: () => openAddJob(task.name) },
     pauseItem(pauses, "task", task.name, task.pause),
   ];

@@ -36,15 +36,27 @@ function Workers({ workers, api, reload }) {
       </${Empty}>`;
   }
   return html`
-    ${stale.length > 0 && html`<${Notice} level="error"
+    ${
+      stale.length > 0 &&
+      html`<${Notice} level="error"
       actions=${html`<${ActionButton} action="force-unlock" icon="lock"
-        onClick=${() => askUnlock(api, stale.map((one) => one.id), reload)}>Force unlock …</${ActionButton}>`}>
-      <p><strong>${plural(stale.length, "worker has",
-        "workers have")} stopped sending heartbeats.</strong> Their jobs are given to others by the sweep, which also runs by hand under <${Link}
+        onClick=${() =>
+          askUnlock(
+            api,
+            stale.map((one) => one.id),
+            reload,
+          )}>Force unlock …</${ActionButton}>`}>
+      <p><strong>${plural(
+        stale.length,
+        "worker has",
+        "workers have",
+      )} stopped sending heartbeats.</strong> Their jobs are given to others by the sweep, which also runs by hand under <${Link}
           to=${["maintenance"]}>maintenance</${Link}>.</p>
-    </${Notice}>`}
-    <ul class="worker-list">${workers.map((worker) =>
-      html`<${Worker} key=${worker.id} worker=${worker} api=${api} reload=${reload} />`)}</ul>
+    </${Notice}>`
+    }
+    <ul class="worker-list">${workers.map(
+      (worker) => html`<${Worker} key=${worker.id} worker=${worker} api=${api} reload=${reload} />`,
+    )}</ul>
   `;
 }
 
@@ -55,9 +67,12 @@ function Worker({ worker, api, reload }) {
       <h2 class="mono"><${OneLine} text=${worker.id} /></h2>
       <${WorkerState} worker=${worker} />
       ${worker.thisApplication && html`<span class="flag">this application</span>`}
-      ${worker.stale && html`<span class="worker-actions">
+      ${
+        worker.stale &&
+        html`<span class="worker-actions">
         <${ActionButton} action="force-unlock"
-          onClick=${() => askUnlock(api, [worker.id], reload)}>Force unlock …</${ActionButton}></span>`}
+          onClick=${() => askUnlock(api, [worker.id], reload)}>Force unlock …</${ActionButton}></span>`
+      }
     </div>
     <dl class="worker-facts">
       <div><dt>Heartbeat</dt><dd><${Time} iso=${worker.lastHeartbeatAt} focusable=${true} /></dd></div>
@@ -65,10 +80,15 @@ function Worker({ worker, api, reload }) {
       <div><dt>In use</dt><dd><${Slots} worker=${worker} /></dd></div>
       ${worker.process && html`<div><dt>Process</dt><dd><${OneLine} text=${worker.process} class="mono" /></dd></div>`}
     </dl>
-    ${worker.tasks && html`<details class="worker-tasks"><summary>Serves ${plural(worker.tasks.length, "task")}</summary>
-      <p>${worker.tasks.map((task) => html`<${Link} key=${task} to=${["jobs"]} query=${{ task }} class="flag">
-        <${Foreign} text=${task} most=${80} /></${Link}>`)}</p>
-    </details>`}
+    ${
+      worker.tasks &&
+      html`<details class="worker-tasks"><summary>Serves ${plural(worker.tasks.length, "task")}</summary>
+      <p>${worker.tasks.map(
+        (task) => html`<${Link} key=${task} to=${["jobs"]} query=${{ task }} class="flag">
+        <${Foreign} text=${task} most=${80} /></${Link}>`,
+      )}</p>
+    </details>`
+    }
     ${running.length > 0 && html`<${RunningTable} running=${running} showWorker=${false} />`}
   </li>`;
 }
@@ -80,11 +100,14 @@ export function askUnlock(api, ids, done) {
     toast({ text: answer.text });
     done();
   };
-  showDialog(({ close }) => html`<${Confirm} title=${`Unlock the jobs of ${plural(ids.length, "worker")}?`}
+  showDialog(
+    ({ close }) => html`<${Confirm} title=${`Unlock the jobs of ${plural(ids.length, "worker")}?`}
     action="Force unlock" danger=${true} run=${run} close=${close}>
     <p>All jobs and queues that they hold are given to other workers at once. If a worker still lives, its jobs run twice.</p>
-    <ul class="lines id-list">${ids.slice(0, 10).map((id) =>
-      html`<li key=${id}><${OneLine} text=${id} class="mono" /></li>`)}
+    <ul class="lines id-list">${ids
+      .slice(0, 10)
+      .map((id) => html`<li key=${id}><${OneLine} text=${id} class="mono" /></li>`)}
         ${ids.length > 10 && html`<li class="muted">and ${ids.length - 10} more</li>`}</ul>
-  </${Confirm}>`);
+  </${Confirm}>`,
+  );
 }
