@@ -46,6 +46,7 @@ import org.springframework.jdbc.support.JdbcTransactionManager;
 import org.springframework.transaction.PlatformTransactionManager;
 import org.springframework.util.backoff.BackOff;
 import org.springframework.util.backoff.FixedBackOff;
+import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
 import dev.pgworker.crontab.CronAdmin;
@@ -465,9 +466,7 @@ class HostileArgumentsTest {
                 Map.entry(HistorySettings.Builder.class, HistorySettings::builder),
                 Map.entry(HistorySettings.class, () -> HistorySettings.DEFAULT),
                 Map.entry(Job.class, () -> TestJob.withId(1).payload("[1]").build()),
-                Map.entry(JobChanges.class, db::changes),
-                Map.entry(JobQueries.class, db::queries),
-                Map.entry(WorkerOperations.class, db::operations),
+                Map.entry(JsonNode.class, () -> new JsonMapper().createObjectNode()),
                 Map.entry(JobChange.class, JobChange.RunNow::new),
                 Map.entry(JobContext.class, HostileArgumentsTest::context),
                 Map.entry(JobFlow.class, () -> flow),

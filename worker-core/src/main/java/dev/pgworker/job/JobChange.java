@@ -1,5 +1,7 @@
 package dev.pgworker.job;
 
+import tools.jackson.databind.JsonNode;
+
 /**
  * What is done to each job of a selection.
  *
@@ -13,6 +15,14 @@ public sealed interface JobChange {
      * @since 0.1.0
      */
     record RunNow() implements JobChange {}
+
+    /**
+     * As {@link JobChanges#retryWith}.
+     *
+     * @param payload the payload of the jobs
+     * @since 0.1.0
+     */
+    record RetryWith(JsonNode payload) implements JobChange {}
 
     /**
      * As {@link JobChanges#complete}.

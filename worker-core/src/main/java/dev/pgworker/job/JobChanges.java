@@ -5,6 +5,8 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Optional;
 
+import tools.jackson.databind.JsonNode;
+
 /**
  * Changes jobs manually. Thread-safe.
  *
@@ -34,6 +36,14 @@ public interface JobChanges {
      * the number of attempts that they have used.
      */
     List<Job> runNow(Collection<Long> ids);
+
+    /**
+     * Gives permanently failed jobs another payload and all their attempts back, and reschedules them to now, by the database's
+     * clock. They keep their ids, keys and finished steps. Other jobs are skipped.
+     *
+     * @param payload the payload that replaces the one of each job
+     */
+    List<Job> retryWith(Collection<Long> ids, JsonNode payload);
 
     /**
      * Deletes the job with this key and returns it. A running job finishes its attempt, loses its key and is not

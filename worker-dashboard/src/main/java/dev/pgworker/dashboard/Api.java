@@ -174,6 +174,7 @@ final class Api {
         }
         return switch (what) {
             case "jobs" -> DashboardAction.ADD;
+            case "jobs/retry" -> DashboardAction.RUN_NOW;
             case "schedules", "schedules/change", "schedules/delete", "crontab/forget" -> DashboardAction.SCHEDULE;
             case "limits", "limits/change", "limits/delete" -> DashboardAction.LIMIT;
             case "pauses/pause", "pauses/resume" -> DashboardAction.PAUSE;
@@ -207,7 +208,10 @@ final class Api {
             case FORCE_UNLOCK -> writes.forceUnlock(source, input, visitor);
             case SWEEP -> writes.sweep(source, input, visitor);
             case CRON, SCHEDULE -> writes.cron(source, what.substring("crontab/".length()), input, visitor);
-            default -> writes.change(source, action, input, visitor);
+            default ->
+                what.equals("jobs/retry")
+                        ? writes.retry(source, input, payloads, visitor, actions.contains(DashboardAction.ADD.id()))
+                        : writes.change(source, action, input, visitor);
         };
     }
 

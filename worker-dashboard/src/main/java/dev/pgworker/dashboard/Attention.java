@@ -114,7 +114,7 @@ final class Attention {
         if (recent > 0) {
             add(
                     Level.ERROR,
-                    count(recent, "run", "runs") + " failed for good within the last hour.",
+                    count(recent, "run", "runs") + " failed permanently within the last hour.",
                     failed > 0 ? "jobs?state=failed&sort=updated" : null);
         } else if (failed > 0) {
             add(
@@ -193,7 +193,7 @@ final class Attention {
         WorkerStatus status = worker.status();
         if (status == null) {
             if (source.instance().autoStartup() || worker.hasFailed()) {
-                add(Level.ERROR, "The worker of this application does not run; its log says why.", "workers");
+                add(Level.ERROR, "The worker of this instance does not run; see its log.", "workers");
             }
             return;
         }
@@ -213,17 +213,17 @@ final class Attention {
         if (!status.starting().isEmpty()) {
             add(
                     Level.WARNING,
-                    "The worker of this application is starting: " + String.join(", ", status.starting()) + ".",
+                    "The worker of this instance is starting: " + String.join(", ", status.starting()) + ".",
                     "workers");
         }
         if (status.outage()) {
-            add(Level.ERROR, "The worker of this application cannot use the database.", null);
+            add(Level.ERROR, "The worker of this instance cannot use the database.", null);
         }
         if (status.stall() != null) {
             add(Level.ERROR, "Due jobs do not start although a handler is free: " + status.stall(), null);
         }
         for (String obstacle : status.heldUp()) {
-            add(Level.WARNING, "The worker of this application is held up: " + obstacle + ".", null);
+            add(Level.WARNING, "The worker of this instance is held up: " + obstacle + ".", null);
         }
         for (WorkerStatus.UnservedTask unserved : status.unservedTasks()) {
             add(

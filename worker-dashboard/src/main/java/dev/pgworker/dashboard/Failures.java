@@ -53,7 +53,7 @@ final class Failures {
             return new Refusal(503, "The database cannot be reached: " + sentence(rootMessage(failure)));
         }
         log.warn("A request to the dashboard failed", failure);
-        return new Refusal(500, "The request failed; the log of the application says why.");
+        return new Refusal(500, "The request failed; see the log of the application.");
     }
 
     static boolean isLackOfRight(RuntimeException failure) {

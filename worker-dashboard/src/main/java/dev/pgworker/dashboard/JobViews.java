@@ -52,7 +52,9 @@ final class JobViews {
 
     /** Returns a job on a page of its own. */
     Map<String, @Nullable Object> whole(Job job) {
-        return withPayload(base(job, cut(job.lastError(), LONG_ERROR)), job, PayloadRule.LONG);
+        View view = base(job, cut(job.lastError(), LONG_ERROR))
+                .put("payloadWhole", payloads.showsWhole(job, visitor.principal()));
+        return withPayload(view, job, PayloadRule.LONG);
     }
 
     private Map<String, @Nullable Object> withPayload(View view, Job job, int longest) {

@@ -6,6 +6,7 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 
 import dev.pgworker.internal.failure.WorkerLog;
+import dev.pgworker.job.Job;
 
 /** What is shown of payloads: by the application's rule, or by the property. */
 final class PayloadRule {
@@ -53,6 +54,13 @@ final class PayloadRule {
     /** Returns how much of the payload of one job has to be read. */
     int readOfOne() {
         return rule == null && !shown ? 0 : LONG;
+    }
+
+    /** Returns whether the visitor sees the payload of a job as it is: a rule may show another text, or a part. */
+    boolean showsWhole(Job job, @Nullable Principal user) {
+        String json = job.payload();
+        boolean read = readOfOne() != 0 && !json.endsWith("…");
+        return read && json.equals(shown(job.taskIdentifier(), json, true, user));
     }
 
     /**

@@ -2,6 +2,7 @@ package dev.pgworker.dashboard;
 
 import java.time.Clock;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
@@ -235,20 +236,36 @@ final class ReadApi {
 
     View queues(Source source, Input input) {
         int limit = input.integer("limit", 100, 1, 1000);
-        List<NamedQueue> queues = source.read(() -> source.queries().queues(input.text("after"), limit));
-        return new View()
-                .put("queues", queues.stream().map(ReadApi::queue).toList())
-                .put(
-                        "next",
-                        queues.size() < limit ? null : queues.get(limit - 1).name());
+        return source.read(() -> {
+            List<NamedQueue> queues = source.queries().queues(input.text("after"), limit);
+            Map<String, Instant> running = source.queries().running(MOST_RUNNING).stream()
+                    .filter(job -> job.job().queueName() != null)
+                    .collect(Collectors.toMap(
+                            job -> String.valueOf(job.job().queueName()), RunningJob::startedAt, (one, other) -> one));
+            return new View()
+                    .put(
+                            "queues",
+                            queues.stream()
+                                    .map(queue -> queue(queue, running.get(queue.name())))
+                                    .toList())
+                    .put(
+                            "next",
+                            queues.size() < limit ? null : queues.get(limit - 1).name());
+        });
     }
 
-    private static Map<String, @Nullable Object> queue(NamedQueue queue) {
+    /**
+     * Returns a queue of the list.
+     *
+     * @param runningSince when its job started; null if none has been running for a second
+     */
+    private static Map<String, @Nullable Object> queue(NamedQueue queue, @Nullable Instant runningSince) {
         return new View()
                 .put("name", queue.name())
                 .put("waiting", queue.waiting())
                 .put("waitingMore", queue.more())
-                .put("lockedAt", queue.lockedAt())
+                .put("busy", queue.lockedAt() != null)
+                .put("runningSince", runningSince)
                 .put("lockedBy", queue.lockedBy())
                 .put("pause", JobViews.pause(queue.pause()))
                 .map();

@@ -1,12 +1,14 @@
 package dev.pgworker.dashboard;
 
 import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -110,13 +112,13 @@ final class WriteApi {
 
     private static String said(Cancellation.State state, boolean one) {
         return switch (state) {
-            case REMOVED -> one ? "was removed." : "were removed.";
+            case REMOVED -> one ? "was deleted." : "were deleted.";
             case REQUESTED ->
-                one ? "is running: its worker is told to end it." : "are running: their workers are told to end them.";
+                one ? "is running: its worker interrupts it." : "are running: their workers interrupt them.";
             case MARKED ->
                 one
-                        ? "is running in a worker that cannot be told, and does not run again."
-                        : "are running in workers that cannot be told, and do not run again.";
+                        ? "is running in a worker that cannot be notified, and does not run again."
+                        : "are running in workers that cannot be notified, and do not run again.";
             case CANCELLED -> one ? "has been cancelled." : "have been cancelled.";
             case COMPLETED -> "succeeded all the same.";
             case GONE -> one ? "no longer exists." : "no longer exist.";
@@ -147,7 +149,7 @@ final class WriteApi {
             case RUN_NOW -> changed == 1 ? "is due now" : "are due now";
             case COMPLETE -> changed == 1 ? "was completed" : "were completed";
             case FAIL -> changed == 1 ? "has been failed" : "have been failed";
-            case REMOVE -> changed == 1 ? "was removed" : "were removed";
+            case REMOVE -> changed == 1 ? "was deleted" : "were deleted";
             default -> changed == 1 ? "was rescheduled" : "were rescheduled";
         };
         String text = (wanted == 1 && changed == 1 ? "The job " : changed + " of " + jobs(wanted) + " ") + done;
@@ -179,12 +181,7 @@ final class WriteApi {
      */
     View add(Source source, Input input, Visitor visitor, boolean mayReplace, boolean mayCancel) {
         String task = input.required("task");
-        String payloadText = input.text("payload");
-        if (payloadText != null && payloadText.length() > Json.LONGEST_PAYLOAD) {
-            throw new Refusal(
-                    413, "payload must not be longer than 10 MB here. Add larger ones through JobScheduler or SQL.");
-        }
-        JsonNode payload = Json.read("payload", payloadText == null ? "{}" : payloadText);
+        JsonNode payload = payload(input);
         JobSpec spec = JobSpec.builder()
                 .queueName(input.text("queue"))
                 .jobKey(input.text("key"))
@@ -216,6 +213,49 @@ final class WriteApi {
             String done = done(job, former, spec);
             log.info("{}: {} Its task is {}.", visitor.actingName(), done, task);
             return new View().put("id", job.id()).put("text", done);
+        });
+    }
+
+    private static JsonNode payload(Input input) {
+        String text = input.text("payload");
+        if (text != null && text.length() > Json.LONGEST_PAYLOAD) {
+            throw new Refusal(
+                    413, "payload must not be longer than 10 MB here. Add larger ones through JobScheduler or SQL.");
+        }
+        return Json.read("payload", text == null ? "{}" : text);
+    }
+
+    /** Runs a failed job again with another payload, for a visitor who sees the whole payload that it replaces. */
+    View retry(Source source, Input input, PayloadRule payloads, Visitor visitor, boolean mayAdd) {
+        if (!mayAdd) {
+            throw new Refusal(
+                    403,
+                    "To retry a job with another payload, you also need the action " + DashboardAction.ADD.id() + ".");
+        }
+        input.required("id");
+        Set<Long> id = Set.of(Objects.requireNonNull(input.number("id")));
+        JsonNode payload = payload(input);
+        Instant readAs = input.instant("updatedAt");
+        return source.change(() -> {
+            Job job = source.instance().jobQueries().find(id, payloads.readOfOne()).stream()
+                    .findFirst()
+                    .orElseThrow(() -> new Refusal(404, "There is no such job."));
+            if (!payloads.showsWhole(job, visitor.principal())) {
+                throw new Refusal(403, "The payload is hidden or too large to be edited here.");
+            }
+            if (!job.updatedAt().equals(readAs)) {
+                throw new Refusal(409, "The job has been changed meanwhile. Close this, and look at it again.");
+            }
+            List<Long> changed = changes(source, visitor).retryWith(id, payload).stream()
+                    .map(Job::id)
+                    .toList();
+            return new View()
+                    .put("changed", changed)
+                    .put(
+                            "text",
+                            changed.isEmpty()
+                                    ? "The job is no longer in state failed."
+                                    : "The job is due now, with this payload.");
         });
     }
 

@@ -402,13 +402,13 @@ class ApiTest {
                 .update();
 
         JsonNode one = http.json("/default/jobs/cancel", "{\"ids\":[" + waiting.id() + "]}");
-        assertThat(one.path("text").asString()).isEqualTo("The job was removed.");
+        assertThat(one.path("text").asString()).isEqualTo("The job was deleted.");
         JsonNode some = http.json("/default/jobs/cancel", "{\"ids\":[" + waiting.id() + "," + running.id() + "]}");
         assertThat(some.path("changed").toString()).isEqualTo("[" + running.id() + "]");
         assertThat(some.path("skipped").toString()).isEqualTo("[" + waiting.id() + "]");
         assertThat(some.path("text").asString())
                 .isEqualTo(
-                        "1 job is running in a worker that cannot be told, and does not run again. 1 job no longer exists.");
+                        "1 job is running in a worker that cannot be notified, and does not run again. 1 job no longer exists.");
         JsonNode page = http.json("/default/jobs/" + running.id());
         assertThat(page.path("cancellation").path("state").asString()).isEqualTo("marked");
         assertThat(page.path("cancellation").path("workerId").asString()).isEqualTo("pool-1");

@@ -175,7 +175,7 @@ class InstancesTest {
                                 && item.path("own").asBoolean()
                                 && item.path("next").size() == 5);
                 assertThat(http.json("/default/overview").path("attention").toString())
-                        .contains("The worker of this application is starting: the crontab is not registered yet.");
+                        .contains("The worker of this instance is starting: the crontab is not registered yet.");
 
                 stranger.rollback();
                 for (Worker worker : workers) {

@@ -79,6 +79,54 @@ class PayloadsTest {
         }
     }
 
+    /** What a rule shows of a payload must not take its place. */
+    @Test
+    void aFailedJobIsRetriedWithAnotherPayloadWhereAllOfItIsShown() {
+        try (Application application = Application.unsecured(
+                List.of(DocumentedDashboard.Payloads.class),
+                "pgworker.enabled=false",
+                "pgworker.dashboard.allow-actions=true")) {
+            long greeting = failed(application, "send-greeting", Map.of("name", "Kim"));
+            long card = failed(application, "charge-card", Map.of("number", "4111111111111111"));
+            long other = failed(application, "other", Map.of("secret", "squirrel"));
+            Http http = application.api().withCsrf();
+
+            for (long hidden : List.of(card, other)) {
+                JsonNode job = http.json("/default/jobs/" + hidden).path("job");
+                assertThat(job.path("payloadWhole").asBoolean()).isFalse();
+                assertThat(http.post("/default/jobs/retry", retry(job, "{}")).statusCode())
+                        .isEqualTo(403);
+            }
+            JsonNode job = http.json("/default/jobs/" + greeting).path("job");
+            assertThat(job.path("payloadWhole").asBoolean()).isTrue();
+            assertThat(http.post("/default/jobs/retry", retry(job, "{\\\"name\\\":"))
+                            .statusCode())
+                    .isEqualTo(400);
+            JsonNode answer = http.json("/default/jobs/retry", retry(job, "{\\\"name\\\":\\\"Ada\\\"}"));
+            assertThat(answer.path("changed").toString()).isEqualTo("[" + greeting + "]");
+            assertThat(payload(http, greeting)).isEqualTo("{\"name\":\"Ada\"}");
+            assertThat(http.json("/default/jobs/" + greeting)
+                            .path("job")
+                            .path("state")
+                            .asString())
+                    .isEqualTo("ready");
+            assertThat(http.post("/default/jobs/retry", retry(job, "{}")).statusCode())
+                    .as("changed meanwhile")
+                    .isEqualTo(409);
+        }
+    }
+
+    private static long failed(Application application, String task, Object payload) {
+        long id = application.jobs().addJob(task, payload).id();
+        assertThat(application.changes().permanentlyFail(List.of(id), "broken")).hasSize(1);
+        return id;
+    }
+
+    private static String retry(JsonNode job, String payload) {
+        return "{\"id\":" + job.path("id") + ",\"updatedAt\":" + job.path("updatedAt") + ",\"payload\":\"" + payload
+                + "\"}";
+    }
+
     private static String payload(Http http, long id) {
         return http.json("/default/jobs/" + id).path("job").path("payload").asString("");
     }

@@ -254,6 +254,11 @@ class SecuredTest {
             assertThat(as(application.api(), "ann").get("/me").statusCode()).isEqualTo(403);
             assertThat(as(application.api(), "sam").json("/me").path("actions").toString())
                     .isEqualTo("[\"run-now\"]");
+            HttpResponse<String> refused = as(application.api(), "sam")
+                    .withCsrf()
+                    .post("/default/jobs/retry", "{\"id\":1,\"payload\":\"{}\"}");
+            assertThat(refused.statusCode()).isEqualTo(403);
+            assertThat(Http.error(refused)).contains("another payload", "add");
             assertThat(as(application.api(), "olga").json("/me").path("actions"))
                     .hasSize(15);
         }

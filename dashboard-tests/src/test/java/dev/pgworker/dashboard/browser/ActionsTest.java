@@ -20,7 +20,7 @@ class ActionsTest extends DashboardTest {
         Job job = stock.failed("print_label");
         browser.open("jobs/" + job.id());
 
-        browser.press("main", "Run again");
+        browser.press("main", "Retry");
 
         toast("");
         browser.awaitText("main h1", "ready");
@@ -32,7 +32,7 @@ class ActionsTest extends DashboardTest {
         Job job = stock.label(1);
         browser.open("jobs/" + job.id());
 
-        browser.press("main", "Reschedule");
+        browser.press("main", "Reschedule …");
         browser.type("dialog input[type=number]", "-7");
         confirm();
 
@@ -46,13 +46,13 @@ class ActionsTest extends DashboardTest {
         Job job = stock.label(1);
         browser.open("jobs/" + job.id());
 
-        browser.press("main", "Reschedule");
+        browser.press("main", "Reschedule …");
         confirm();
         browser.awaitText("dialog [role=alert]", "at least one value");
         browser.keys(org.openqa.selenium.Keys.ESCAPE);
         browser.await(() -> browser.all("dialog").isEmpty());
 
-        browser.press("main", "Reschedule");
+        browser.press("main", "Reschedule …");
         browser.type("dialog input[type=number]", "32768");
         confirm();
         browser.awaitText("dialog [role=alert]", "32767");
@@ -63,58 +63,148 @@ class ActionsTest extends DashboardTest {
     }
 
     @Test
-    void jobsAreCompletedFailedAndRemovedAfterAQuestion() {
+    void jobsAreCompletedFailedAndDeletedAfterAQuestion() {
         Job completed = stock.label(1);
         Job failed = stock.label(2);
-        Job removed = stock.label(3);
+        Job deleted = stock.label(3);
 
-        fromMenu(completed, "Complete");
+        fromMenu(completed, "Complete …");
         browser.await(() -> !stock.exists(completed));
 
         browser.open("jobs/" + failed.id());
-        browser.press("main", "More actions");
-        browser.press("main", "Fail");
+        browser.press("main", "More");
+        browser.press("main", "Fail …");
         browser.type("dialog input", "Nobody prints labels any more");
         confirm();
         toast("");
         browser.awaitText("main .error-view", "Nobody prints labels any more");
         browser.awaitText("main h1", "failed");
 
-        fromMenu(removed, "Remove");
-        browser.await(() -> !stock.exists(removed));
+        fromMenu(deleted, "Delete …");
+        browser.await(() -> !stock.exists(deleted));
     }
 
+    /** What stands there depends on the state; deleting never stands beside cancelling. */
     @Test
-    void jobsThatWaitAndThoseThatRunAreCancelledAfterAQuestion() {
+    void actionsAndQuestionsAreThoseOfTheState() {
+        Job failed = stock.failed("print_label");
+        browser.open("jobs/" + failed.id());
+        browser.awaitText("main .page-actions", "Retry");
+        assertThat(actions()).isEqualTo(List.of("Retry", "Delete …", "More"));
+        browser.press("main", "Delete …");
+        browser.awaitText("dialog", "The job failed permanently. It will be deleted");
+        browser.press("dialog", "Cancel");
+        browser.await(() -> browser.all("dialog").isEmpty());
+
         Job waiting = stock.label(1);
         browser.open("jobs/" + waiting.id());
-        browser.press("main", "Cancel");
-        browser.awaitText("dialog", "never runs again");
-        browser.press("dialog", "Go back");
-        browser.await(() -> browser.all("dialog").isEmpty());
-        assertThat(stock.exists(waiting)).isTrue();
-
-        browser.press("main", "Cancel");
-        browser.await("dialog");
-        confirm();
-        toast("removed");
-        browser.await(() -> !stock.exists(waiting));
+        browser.awaitText("main .page-actions", "Run now");
+        assertThat(actions()).isEqualTo(List.of("Run now", "Reschedule …", "More"));
+        browser.press("main", "More");
+        assertThat(browser.text("main [role=menu]"))
+                .contains("Complete", "Fail", "Delete")
+                .doesNotContain("Cancel");
 
         Job running = stock.heldByNode();
         browser.open("jobs/" + running.id());
-        browser.press("main", "Cancel");
+        browser.awaitText("main .page-actions", "Cancel");
+        assertThat(actions()).isEqualTo(List.of("Cancel …", "More"));
+        browser.press("main", "Cancel …");
+        browser.awaitText("dialog", "The job is running.");
+        browser.press("dialog", "Go back");
+        browser.await(() -> browser.all("dialog").isEmpty());
+        assertThat(stock.exists(running)).isTrue();
+
+        browser.press("main", "Cancel …");
         browser.await("dialog");
         confirm();
         browser.awaitText("main .notice", "Cancelled by");
-        browser.awaitText("main .notice", "cannot be told");
+        browser.awaitText("main .notice", "cannot be notified");
+    }
+
+    /** A selection has what all of its jobs have. */
+    @Test
+    void aSelectionOffersTheActionsOfItsStates() {
+        Job failed = stock.failed("print_label");
+        Job waiting = stock.label(1);
+        Job running = stock.heldByNode();
+        browser.open("jobs");
+        choose(failed);
+        browser.awaitText(".selection-bar", "Retry");
+        assertThat(browser.text(".selection-bar")).contains("Delete").doesNotContain("Cancel");
+        choose(waiting);
+        browser.awaitText(".selection-bar", "Run now");
+        assertThat(browser.text(".selection-bar")).contains("Reschedule").doesNotContain("Delete", "Cancel");
+        choose(running);
+        browser.awaitText(".selection-bar", "Cancel");
+        browser.press(".selection-bar", "More");
+        assertThat(browser.text(".selection-bar")).contains("Complete").doesNotContain("Delete");
+    }
+
+    private void choose(Job job) {
+        browser.click("main tr[data-id='" + job.id() + "'] input");
+    }
+
+    private List<String> actions() {
+        return browser.all("main .page-actions button").stream()
+                .map(org.openqa.selenium.WebElement::getText)
+                .filter(text -> !text.isEmpty())
+                .toList();
+    }
+
+    @Test
+    void aFailedJobIsRetriedWithAnotherPayload() {
+        Job job = stock.failed("print_label");
+        browser.open("jobs?state=failed");
+        browser.awaitText("main .payload-preview", "\"order\":\"SO-10481\"");
+        browser.press("main", "Actions for job " + job.id());
+        browser.press("main", "Retry with another payload …");
+        browser.type("dialog textarea", "{\"order\": ");
+        confirm();
+        browser.awaitText("dialog [role=alert]", "not JSON");
+        assertThat(browser.violations(null)).isEmpty();
+        browser.type("dialog textarea", "{\"order\": \"SO-5\"}");
+        confirm();
+
+        toast("with this payload");
+        browser.await(() -> stock.now(job).payload().contains("SO-5"));
+        assertThat(stock.now(job).attempts()).isZero();
+    }
+
+    /** Kept by the browser, for each page. */
+    @Test
+    void filtersAreSavedUnderAName() {
+        Job failed = stock.failed("print_label");
+        Job waiting = stock.label(1);
+        browser.load("jobs?state=failed&task=print_label");
+        browser.press("main", "Saved filters");
+        browser.type("main .saved-filters input", "Labels <b>");
+        assertThat(browser.violations(null)).isEmpty();
+        browser.keys(Keys.ENTER);
+        browser.awaitText("main .saved-filters li", "Labels <b>");
+
+        browser.load("jobs");
+        browser.await(() -> browser.rows().contains(String.valueOf(waiting.id())));
+        browser.press("main", "Saved filters");
+        browser.press("main", "Labels <b>");
+        browser.await(() -> browser.address().equals("jobs?state=failed&task=print_label"));
+        browser.await(() -> browser.rows().equals(List.of(String.valueOf(failed.id()))));
+        browser.open("history");
+        browser.press("main", "Saved filters");
+        browser.awaitText("main .saved-filters", "None yet");
+
+        browser.open("jobs");
+        browser.press("main", "Saved filters");
+        browser.press("main", "Delete filter Labels <b>");
+        browser.awaitText("main .saved-filters", "None yet");
     }
 
     @Test
     void nothingHappensWithoutTheAnswer() {
         Job job = stock.label(1);
         browser.open("jobs/" + job.id());
-        browser.press("main", "More actions");
-        browser.press("main", "Remove");
+        browser.press("main", "More");
+        browser.press("main", "Delete …");
         browser.awaitText("dialog", "cannot be undone");
         browser.press("dialog", "Cancel");
         browser.await(() -> browser.all("dialog").isEmpty());
@@ -123,7 +213,7 @@ class ActionsTest extends DashboardTest {
 
     private void fromMenu(Job job, String action) {
         browser.open("jobs/" + job.id());
-        browser.press("main", "More actions");
+        browser.press("main", "More");
         browser.press("main", action);
         browser.await("dialog");
         confirm();
@@ -137,7 +227,7 @@ class ActionsTest extends DashboardTest {
 
         browser.click("main tr[data-id='" + jobs.get(0).id() + "'] input");
         browser.click("main tr[data-id='" + jobs.get(2).id() + "'] input");
-        browser.press("main", "Remove");
+        browser.press("main", "Delete …");
         browser.awaitText("dialog", "2 jobs");
         confirm();
 
@@ -148,10 +238,13 @@ class ActionsTest extends DashboardTest {
 
     @Test
     void noMessageLiesOverTheButtonsOfASelection() {
-        Job held = stock.heldBy("dead-worker-3");
+        Job held = stock.label(3);
         browser.open("jobs");
-        browser.click("main tr[data-id='" + held.id() + "'] input");
-        browser.press("main", "Remove");
+        choose(held);
+        browser.press(".selection-bar", "More");
+        browser.press(".selection-bar", "Delete …");
+        browser.await("dialog");
+        stock.hold(held, "pool-1");
         confirm();
         browser.await(".toast.error");
 
@@ -181,7 +274,7 @@ class ActionsTest extends DashboardTest {
         browser.open("jobs?state=failed&task=print_label");
 
         browser.press("main", "Change all matching");
-        browser.press("main", "Run now …");
+        browser.press("main", "Retry …");
         browser.awaitText("dialog", "130 jobs");
         Job late = stock.failed("print_label");
         browser.await(() -> browser.all("dialog .dialog-foot button").size() == 2);
@@ -375,18 +468,15 @@ class ActionsTest extends DashboardTest {
         assertThat(browser.complaints()).allMatch(text -> text.contains("400") || text.contains("404"));
     }
 
-    /** The name of the user, or of the dashboard, stands in the log; here is the event's other end. */
     @Test
-    void aRunningJobIsLeftAlone() throws Exception {
+    void aRunningJobCanOnlyBeCancelled() throws Exception {
         Shop.Handlers.mayEnd = new java.util.concurrent.CountDownLatch(1);
         Job job = shop.jobs().addJob("import_catalog", Map.of());
         try {
             browser.await(() -> stock.now(job).lockedBy() != null);
             browser.open("jobs/" + job.id());
             browser.awaitText("main h1", "running");
-            assertThat(browser.all("main [aria-disabled=true]")).isNotEmpty();
-            browser.press("main", "Run now");
-            assertThat(browser.all("dialog")).isEmpty();
+            assertThat(actions()).isEqualTo(List.of("Cancel …", "More"));
         } finally {
             Shop.Handlers.mayEnd.countDown();
         }

@@ -66,6 +66,7 @@ class KeyboardTest extends DashboardTest {
                 List.of("q", "queues"),
                 List.of("t", "tasks"),
                 List.of("r", "recurring"),
+                List.of("l", "limits"),
                 List.of("w", "workers"),
                 List.of("m", "maintenance"))) {
             browser.keys("g", shortcut.get(0));
@@ -87,7 +88,7 @@ class KeyboardTest extends DashboardTest {
         browser.newTab();
         try {
             browser.load("jobs/" + job.id());
-            browser.press("main", "Run again");
+            browser.press("main", "Retry");
             browser.awaitText("main h1", "ready");
         } finally {
             browser.closeTab();

@@ -155,7 +155,7 @@ class PagesTest extends DashboardTest {
         browser.open("jobs/" + job.id());
         browser.awaitText("main section[aria-labelledby=error]", "attempt 25 of 25");
 
-        browser.press("main", "Run again");
+        browser.press("main", "Retry");
 
         browser.awaitText("main h1", "ready");
         browser.awaitNoText("main section[aria-labelledby=error]", "attempt");
@@ -255,7 +255,7 @@ class PagesTest extends DashboardTest {
         browser.awaitText("main table", "send_mail");
 
         browser.open("workers");
-        browser.awaitText("main", "this application");
+        browser.awaitText("main", "this instance");
 
         browser.open("recurring");
         browser.awaitText("main table", "nightly-mail");
@@ -314,7 +314,7 @@ class PagesTest extends DashboardTest {
         browser.await("select").click();
         browser.keys("reports", org.openqa.selenium.Keys.ENTER);
         browser.await(() -> browser.address().equals("workers?instance=reports"));
-        browser.awaitText("main", "this application");
+        browser.awaitText("main", "this instance");
     }
 
     @Test

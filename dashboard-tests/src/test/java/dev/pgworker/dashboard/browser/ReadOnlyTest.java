@@ -26,7 +26,7 @@ class ReadOnlyTest extends DashboardTest {
             browser.awaitText("main", "Payloads are hidden");
             assertThat(browser.text("main")).doesNotContain("4242");
             browser.awaitText(".sidebar", "Read-only");
-            browser.press("main", "Run again");
+            browser.press("main", "Retry");
             assertThat(careful.queries().find(job.id()).orElseThrow().attempts())
                     .isEqualTo(25);
             browser.open("history");

@@ -120,10 +120,15 @@ final class Stock {
     /** Adds a job that a worker of Node.js runs, which does not register. */
     Job heldByNode() {
         Job job = label(8);
-        change(
-                "update graphile_worker._private_jobs set locked_at = now(), locked_by = 'pool-1', attempts = 1 where id = ?",
-                job.id());
+        hold(job, "pool-1");
         return job;
+    }
+
+    void hold(Job job, String worker) {
+        change(
+                "update graphile_worker._private_jobs set locked_at = now(), locked_by = ?, attempts = 1 where id = ?",
+                worker,
+                job.id());
     }
 
     /** Makes a schedule that is due once a year. */

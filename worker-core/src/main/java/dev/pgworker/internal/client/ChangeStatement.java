@@ -9,6 +9,7 @@ import org.jspecify.annotations.Nullable;
 import org.springframework.jdbc.core.SqlParameterValue;
 import org.springframework.jdbc.core.simple.JdbcClient;
 import org.springframework.jdbc.support.SqlArrayValue;
+import tools.jackson.databind.JsonNode;
 
 import dev.pgworker.internal.argument.Arguments;
 import dev.pgworker.internal.jdbc.Timestamps;
@@ -53,6 +54,18 @@ enum ChangeStatement {
               select pg_catalog.array_agg(due.id) as ids, case when due.failed then 0 end as attempts
               from due group by due.failed) given
             cross join lateral {schema}.reschedule_jobs(given.ids, run_at => pg_catalog.now(), attempts => given.attempts) j
+            """),
+
+    RETRY_WITH(
+            "retry-with", "retry jobs with another payload", "retried with another payload", """
+            with failed as materialized (
+              update {schema}._private_jobs j set payload = given.payload
+              from (select ?::bigint[], ?::json) given(ids, payload)
+              where j.id = any(given.ids) and j.attempts >= j.max_attempts and not {schema}.pgworker_locked(j.locked_at, j.locked_by)
+              returning j.id)
+            """, "null::int\n", """
+            from (select pg_catalog.array_agg(failed.id) as ids from failed) given
+            cross join lateral {schema}.reschedule_jobs(given.ids, run_at => pg_catalog.now(), attempts => 0) j
             """);
 
     private final String action;
@@ -84,6 +97,9 @@ enum ChangeStatement {
         } else if (change instanceof JobChange.Cancel) {
             return CANCEL;
         }
+        if (change instanceof JobChange.RetryWith) {
+            return RETRY_WITH;
+        }
         return change instanceof JobChange.Reschedule ? RESCHEDULE : RUN_NOW;
     }
 
@@ -102,6 +118,9 @@ enum ChangeStatement {
                     new SqlParameterValue(Types.INTEGER, given.priority()),
                     new SqlParameterValue(Types.INTEGER, given.attempts()),
                     new SqlParameterValue(Types.INTEGER, given.maxAttempts()));
+        } else if (change instanceof JobChange.RetryWith retry) {
+            JsonNode payload = Arguments.requireNonNull("payload", retry.payload());
+            return List.of(Arguments.requireStorable("payload", payload.toString()));
         } else if (change instanceof JobChange.Cancel) {
             return List.of(new SqlParameterValue(Types.VARCHAR, user));
         }

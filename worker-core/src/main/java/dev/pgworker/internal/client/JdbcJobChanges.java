@@ -16,6 +16,7 @@ import javax.sql.DataSource;
 import org.jspecify.annotations.Nullable;
 import org.springframework.jdbc.core.simple.JdbcClient;
 import org.springframework.jdbc.support.SqlArrayValue;
+import tools.jackson.databind.JsonNode;
 
 import dev.pgworker.internal.argument.Arguments;
 import dev.pgworker.internal.event.WorkerEvents;
@@ -78,6 +79,11 @@ public final class JdbcJobChanges implements JobChanges {
     @Override
     public List<Job> runNow(Collection<Long> ids) {
         return change(new JobChange.RunNow(), ids);
+    }
+
+    @Override
+    public List<Job> retryWith(Collection<Long> ids, JsonNode payload) {
+        return change(new JobChange.RetryWith(payload), ids);
     }
 
     @Override

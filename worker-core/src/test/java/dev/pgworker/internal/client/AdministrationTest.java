@@ -18,6 +18,8 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 import org.springframework.dao.DataAccessException;
 import org.springframework.jdbc.support.JdbcTransactionManager;
 import org.springframework.transaction.support.TransactionTemplate;
+import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.json.JsonMapper;
 
 import dev.pgworker.Worker;
 import dev.pgworker.WorkerClient;
@@ -156,6 +158,30 @@ class AdministrationTest {
         assertThat(due).extracting(Job::attempts).containsExactly(0, 3);
         assertThat(ids(JobQuery.builder().state(JobState.READY))).containsExactly(failed, retried);
         assertThat(db.changes().runNow(List.of())).isEmpty();
+    }
+
+    @Test
+    void retriesFailedJobsWithAnotherPayload() {
+        JobSpec later =
+                JobSpec.builder().runIn(Duration.ofDays(1)).jobKey("mail:1").build();
+        long failed = db.scheduler().addJob("mail", List.of("old"), later).id();
+        db.changes().permanentlyFail(List.of(failed), "not now");
+        long waiting = db.scheduler().addJob("mail", 2).id();
+        long running = db.scheduler().addJob("mail", 3).id();
+        db.changes().permanentlyFail(List.of(running), "not now");
+        lock(running, "1 minute");
+        JsonNode payload = new JsonMapper().readTree("[\"new\"]");
+
+        List<Job> retried = db.changes().retryWith(List.of(failed, waiting, running, Long.MAX_VALUE), payload);
+
+        assertThat(retried).extracting(Job::id).containsExactly(failed);
+        Job job = db.queries().find(failed).orElseThrow();
+        assertThat(job.payload()).isEqualTo("[\"new\"]");
+        assertThat(job.attempts()).isZero();
+        assertThat(job.key()).isEqualTo("mail:1");
+        assertThat(JobState.of(job, db.queries().now())).isEqualTo(JobState.READY);
+        assertThat(db.queries().find(waiting).orElseThrow().payload()).isEqualTo("2");
+        assertThat(db.changes().retryWith(List.of(), payload)).isEmpty();
     }
 
     @Test

@@ -12,6 +12,8 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 import org.springframework.dao.DataAccessException;
 import org.springframework.jdbc.support.JdbcTransactionManager;
 import org.springframework.transaction.support.TransactionTemplate;
+import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.json.JsonMapper;
 
 import dev.pgworker.WorkerClient;
 import dev.pgworker.event.WorkerEvent.JobsChanged;
@@ -128,12 +130,16 @@ class BulkChangeTest {
         Rescheduling later = Rescheduling.builder().priority(7).maxAttempts(3).build();
         assertThat(bulk(new JobChange.Reschedule(later), ids.subList(0, 1))).isEqualTo(1);
         assertThat(queries().find(ids.get(0)).orElseThrow().priority()).isEqualTo(7);
+        JsonNode payload = new JsonMapper().readTree("[{\"to\": \"ada\"}]");
+        assertThat(bulk(new JobChange.RetryWith(payload), ids))
+                .as("failed ones")
+                .isEqualTo(1);
         assertThat(bulk(new JobChange.Complete(), ids.subList(0, 1))).isEqualTo(1);
         assertThat(bulk(new JobChange.Remove(), ids)).isEqualTo(3);
         assertThat(bulk(new JobChange.Remove(), ids)).isZero();
         assertThat(events.all(JobsChanged.class))
                 .extracting(JobsChanged::action)
-                .containsExactly("fail", "run-now", "reschedule", "complete", "remove");
+                .containsExactly("fail", "run-now", "reschedule", "retry-with", "complete", "remove");
     }
 
     private int bulk(JobChange change, List<Long> ids) {

@@ -63,7 +63,7 @@ export function setQuery(changes, options) {
 }
 
 /** A link that the browser can also open in another tab. */
-export function Link({ to, query, children, ...rest }) {
+export function Link({ to, query, children, onClick = null, ...rest }) {
   const address = typeof to === "string" ? to : href(to, query);
   const click = (event) => {
     if (
@@ -77,6 +77,7 @@ export function Link({ to, query, children, ...rest }) {
       return;
     }
     event.preventDefault();
+    onClick?.();
     navigate(address);
   };
   return html`<a href=${address} onClick=${click} ...${rest}>${children}</a>`;

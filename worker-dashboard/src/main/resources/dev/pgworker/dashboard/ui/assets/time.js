@@ -23,6 +23,18 @@ export function duration(ms) {
   return coarse(value);
 }
 
+/** A duration that is known to within a fifth, as those of tasks are: "~640 ms", "~1.2 s", "~3 m". */
+export function approximate(ms) {
+  if (ms === null || ms === undefined) {
+    return "–";
+  }
+  const round = Number(ms.toPrecision(2));
+  return (
+    "~" +
+    (round < SECOND ? `${round} ms` : round < MINUTE ? `${Number((round / SECOND).toPrecision(2))} s` : oneUnit(round))
+  );
+}
+
 /** A duration in whole units, for what ticks: 5 s, 3 m 05 s, 2 h 10 m, 4 d 3 h. */
 export function coarse(ms) {
   const value = Math.abs(ms);
@@ -59,7 +71,8 @@ export function relative(time, now) {
   return difference > 0 ? "in " + text : text + " ago";
 }
 
-function oneUnit(value) {
+/** A duration in one unit: 12 s, 3 m, 5 h, 4 d. */
+export function oneUnit(value) {
   if (value < MINUTE) {
     return Math.floor(value / SECOND) + " s";
   }

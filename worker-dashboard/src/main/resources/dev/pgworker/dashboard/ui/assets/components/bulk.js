@@ -5,7 +5,7 @@ import { createStore, useStore } from "../store.js";
 import { onBulk } from "../live.js";
 import { headline, number, plural } from "../text.js";
 import { inWords } from "../filters.js";
-import { ACTIONS, ActionFields, consequence, dismissal, ofRunning, parameters, phrase } from "./job-actions.js";
+import { ActionFields, consequence, dismissal, isDangerous, kindOf, parameters, phrase } from "./job-actions.js";
 import { Dialog, FormError, showDialog } from "./dialog.js";
 import { Button } from "./button.js";
 import { Foreign, OneLine, State } from "./words.js";
@@ -60,6 +60,7 @@ function BulkDialog({ api, action, filter, close }) {
       follow(api, {
         id: bulk,
         action,
+        kind: kindOf([filter.state]),
         words: inWords(filter, preview.selected),
         selected: preview.selected,
         done: 0,
@@ -74,14 +75,15 @@ function BulkDialog({ api, action, filter, close }) {
     }
   };
 
+  const kind = kindOf([filter.state]);
   const selected = preview?.selected ?? 0;
-  return html`<${Dialog} title=${phrase(action, "all matching jobs") + "?"} close=${close} locked=${busy} wide=${true}
+  return html`<${Dialog} title=${phrase(action, "all matching jobs", kind) + "?"} close=${close} locked=${busy} wide=${true}
     buttons=${html`
     <${Button} onClick=${close} disabled=${busy}>${dismissal(action)}</${Button}>
     ${
       selected > 0 &&
-      html`<${Button} kind=${ACTIONS[action].danger ? "danger" : "primary"} disabled=${busy}
-      onClick=${start}>${busy ? "Starting…" : phrase(action, plural(selected, "job"))}</${Button}>`
+      html`<${Button} kind=${isDangerous(action) ? "danger" : "primary"} disabled=${busy}
+      onClick=${start}>${busy ? "Starting…" : phrase(action, plural(selected, "job"), kind)}</${Button}>`
     }
   `}>
     <p class="muted">Filter: <span class="strong">${inWords(filter)}</span></p>
@@ -90,7 +92,7 @@ function BulkDialog({ api, action, filter, close }) {
     ${
       selected > 0 &&
       html`
-      <p>${consequence(action, selected)} Jobs that are added from now on are not touched.${ofRunning(action)}</p>
+      <p>${consequence(action, selected, kind)} Jobs that are added from now on are not changed.</p>
       ${
         !preview.complete &&
         html`<${Notice} level="warning">
@@ -164,7 +166,7 @@ export function BulkActivity() {
     ${all.map(
       (change) => html`<div class=${"activity-item is-" + change.state} key=${change.id}>
       <div class="activity-head">
-        <strong>${phrase(change.action, plural(change.selected, "job"))}</strong>
+        <strong>${phrase(change.action, plural(change.selected, "job"), change.kind)}</strong>
         ${
           change.state === "running"
             ? html`<${Button} onClick=${() => stop(change)}>Stop</${Button}>`

@@ -124,7 +124,7 @@ function options(width, series, times, axis, hover) {
   return {
     width,
     height: HEIGHT,
-    padding: [8, 16, 0, 0],
+    padding: [8, 24, 0, 0],
     legend: { show: false },
     cursor: {
       y: false,
@@ -146,7 +146,7 @@ function options(width, series, times, axis, hover) {
       {
         ...common,
         grid: { stroke: grid, width: 1 },
-        size: 48,
+        size: widest,
         gap: 8,
         space: 34,
         values: (_, ticks) => ticks.map((tick) => axis(tick)),
@@ -165,6 +165,11 @@ function wholeSteps(plot, least, most) {
   const times = plot.data[0];
   const half = times.length > 1 ? (times[1] - times[0]) / 2 : 30;
   return [least - half, most + half];
+}
+
+/* As wide as its longest number, each character of which takes up to 7 pixels. */
+function widest(_, values) {
+  return Math.max(48, 16 + 7 * Math.max(0, ...(values ?? []).map((text) => text.length)));
 }
 
 /* A value without neighbours would be a line of no length. */

@@ -42,7 +42,7 @@ function Item({ item, api, reload }) {
         }
       </${Cell}>
       <${Cell} id="schedule" label="Schedule">
-        ${item.words ? html`<${OneLine} text=${item.words} />` : html`<span class="muted">not known to this application</span>`}
+        ${item.words ? html`<${OneLine} text=${item.words} />` : html`<span class="muted">unknown to this instance</span>`}
         ${item.pattern && html`<span class="sub"><code><${Foreign} text=${item.pattern} /></code></span>`}
       </${Cell}>
       <${Cell} id="next" label="Next" class="num">${
@@ -100,7 +100,7 @@ export function CrontabActions({ item, api, reload }) {
     ask(
       "pause",
       "Pause this recurring job?",
-      "No jobs are added until it is resumed, by any application. What was missed in the meantime is not made up for.",
+      "No jobs are added until it is resumed, by any application. Runs missed in the meantime are not caught up.",
     );
   const forget = () =>
     ask(

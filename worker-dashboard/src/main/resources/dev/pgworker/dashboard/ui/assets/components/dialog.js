@@ -61,8 +61,9 @@ export function Dialog({ title, close, children, buttons, wide = false, locked =
  *
  * @param run function that returns a promise; the dialog closes when it is fulfilled
  * @param dismiss what the button says that closes the dialog
+ * @param wide whether it has a large field
  */
-export function Confirm({ title, action, danger = false, run, close, dismiss = "Cancel", children }) {
+export function Confirm({ title, action, danger = false, run, close, dismiss = "Cancel", wide = false, children }) {
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState(null);
   const go = async () => {
@@ -76,7 +77,7 @@ export function Confirm({ title, action, danger = false, run, close, dismiss = "
       setBusy(false);
     }
   };
-  return html`<${Dialog} title=${title} close=${close} locked=${busy} buttons=${html`
+  return html`<${Dialog} title=${title} close=${close} locked=${busy} wide=${wide} buttons=${html`
     <${Button} onClick=${close} disabled=${busy}>${dismiss}</${Button}>
     <${Button} kind=${danger ? "danger" : "primary"} onClick=${go} disabled=${busy}>${busy ? "Working…" : action}</${Button}>
   `}>

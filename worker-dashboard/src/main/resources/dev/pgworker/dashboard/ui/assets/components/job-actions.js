@@ -1,25 +1,77 @@
 /* What can be done with jobs: words, fields, and the dialogs that ask first. */
 
 import { html, useId, useState } from "../lib.js";
-import { useApi } from "../session.js";
+import { useApi, whyNot } from "../session.js";
+import { format } from "../json.js";
 import { plural } from "../text.js";
 import { fromInput } from "../time.js";
 import { Confirm, showDialog } from "./dialog.js";
+import { payloadError, PayloadField } from "./payload-field.js";
 import { toast } from "./toast.js";
 
-/** Actions by name, in the order in which they are offered. */
-export const ACTIONS = {
+const ACTIONS = {
   "run-now": { label: "Run now", icon: "play" },
-  reschedule: { label: "Reschedule", icon: "calendar" },
-  complete: { label: "Complete", icon: "succeeded" },
-  fail: { label: "Fail", icon: "failed" },
-  remove: { label: "Remove", icon: "trash", danger: true },
-  cancel: { label: "Cancel", icon: "cancelled", danger: true },
+  retry: { label: "Retry with another payload …", icon: "edit" },
+  reschedule: { label: "Reschedule …", icon: "calendar" },
+  complete: { label: "Complete …", icon: "succeeded" },
+  fail: { label: "Fail …", icon: "failed" },
+  remove: { label: "Delete …", icon: "trash", danger: true },
+  cancel: { label: "Cancel …", icon: "cancelled", danger: true },
 };
 
-/** An action and what it is done to, as on a button: "Run 3 jobs now", "Remove job #5". */
-export function phrase(action, jobs) {
-  return action === "run-now" ? `Run ${jobs} now` : `${ACTIONS[action].label} ${jobs}`;
+/* What is offered by the kind of the jobs: as buttons, and in a menu. Deleting never stands beside cancelling. */
+const OFFERED = {
+  failed: { buttons: ["run-now", "remove"], menu: ["retry", "reschedule", "complete"] },
+  running: { buttons: ["cancel"], menu: [] },
+  waiting: { buttons: ["run-now", "reschedule"], menu: ["complete", "fail", "remove"] },
+  mixed: { buttons: ["run-now", "cancel"], menu: ["reschedule", "complete", "fail"] },
+};
+
+/** What jobs in these states are to the actions: failed, running, waiting or mixed. A state that is not known may be any. */
+export function kindOf(states) {
+  const kinds = new Set(
+    states.map((state) => (!state ? "mixed" : ["failed", "running"].includes(state) ? state : "waiting")),
+  );
+  if (kinds.size === 1) {
+    return [...kinds][0];
+  }
+  return kinds.has("running") || kinds.has("mixed") ? "mixed" : "waiting";
+}
+
+/* Why the visitor may not do an action; null if they may. */
+function whyNotOf(action, job) {
+  if (action !== "retry") {
+    return whyNot(action);
+  }
+  return whyNot("run-now") ?? whyNot("add") ?? (job.payloadHidden ? "You may not see the payload." : null);
+}
+
+/**
+ * The actions of a kind: [{action, label, icon, danger, whyOff}], as buttons and in a menu.
+ *
+ * @param job the only one that they are of, or null
+ */
+export function offered(kind, job = null) {
+  const item = (action) => ({
+    action,
+    ...ACTIONS[action],
+    ...(action === "run-now" && kind === "failed" ? { label: "Retry", icon: "refresh" } : {}),
+    whyOff: whyNotOf(action, job),
+  });
+  const { buttons, menu } = OFFERED[kind];
+  return { buttons: buttons.map(item), menu: menu.filter((action) => job !== null || action !== "retry").map(item) };
+}
+
+export function isDangerous(action) {
+  return ACTIONS[action].danger === true;
+}
+
+/** An action and what it is done to, as on a button: "Run 3 jobs now", "Retry job #5", "Delete job #5". */
+export function phrase(action, jobs, kind = "mixed") {
+  if (action === "run-now") {
+    return kind === "failed" ? `Retry ${jobs}` : `Run ${jobs} now`;
+  }
+  return `${ACTIONS[action].label.replace(" …", "")} ${jobs}`;
 }
 
 /** What the button says that leaves everything as it is. */
@@ -27,36 +79,31 @@ export function dismissal(action) {
   return action === "cancel" ? "Go back" : "Cancel";
 }
 
-/** Why an action cannot be done to a running job; null if it can. */
-export function whyNotRunning(action, job) {
-  return job.state === "running" && action !== "cancel" ? "The job runs at the moment." : null;
-}
-
-/** What becomes of jobs that run when an action is done to several. */
-export function ofRunning(action) {
-  return action === "cancel" ? "" : " Jobs that run at the moment are left alone.";
-}
-
-/** What an action will do to a number of jobs. */
-export function consequence(action, count) {
-  const jobs = plural(count, "job");
-  const they = count === 1 ? "it" : "they";
+/** What an action will do to a number of jobs of a kind. */
+export function consequence(action, count, kind = "mixed") {
+  const jobs = count === 1 ? "The job" : plural(count, "job");
+  const skipped = kind === "running" || kind === "mixed" ? " Running jobs are skipped." : "";
   switch (action) {
     case "run-now":
-      return `${jobs} will be due at once, with at least one attempt left.`;
+      return kind === "failed"
+        ? `${jobs} will run again at once, with all attempts.`
+        : `${jobs} will be due at once, with at least one attempt left.${skipped}`;
     case "reschedule":
-      return `${jobs} will get the values below. Empty fields stay as they are.`;
+      return `${jobs} will get the values below. Empty fields stay as they are.${
+        kind === "failed" ? " A failed job runs again only with attempts left." : skipped
+      }`;
     case "complete":
-      return `${jobs} will be deleted as if ${they} had succeeded, without being run.`;
+      return `${jobs} will be deleted as if the work had succeeded, without being run.${skipped}`;
     case "fail":
-      return `${jobs} will fail permanently: no attempts will be left.`;
+      return `${jobs} will fail permanently, without being run: no attempts will be left.${skipped}`;
     case "cancel":
-      return (
-        `${jobs} will be deleted where ${they} wait${count === 1 ? "s" : ""}. A handler that runs is interrupted, and its job ` +
-        "never runs again. This cannot be undone."
-      );
+      return kind === "running"
+        ? `${jobs} ${count === 1 ? "is" : "are"} running. The worker interrupts the handler, and the job never runs again. What the handler has done so far is not undone.`
+        : `Handlers of running jobs are interrupted; waiting and failed jobs are deleted. None of them runs again. This cannot be undone.`;
     default:
-      return `${jobs} will be deleted. This cannot be undone.`;
+      return kind === "failed"
+        ? `${jobs} failed permanently. ${count === 1 ? "It" : "They"} will be deleted with payload and error. This cannot be undone.`
+        : `${jobs} ${count === 1 ? "has" : "have"} not succeeded yet. ${count === 1 ? "It" : "They"} will be deleted and never run. This cannot be undone.${skipped}`;
   }
 }
 
@@ -106,18 +153,50 @@ export function ActionFields({ action, values, setValues }) {
 
 function ActionDialog({ action, jobs, api, done, close }) {
   const [values, setValues] = useState({});
-  const one = jobs.length === 1;
-  const what = one ? `job #${jobs[0].id}` : plural(jobs.length, "job");
+  const kind = kindOf(jobs.map((job) => job.state));
+  const what = jobs.length === 1 ? `job #${jobs[0].id}` : plural(jobs.length, "job");
   const run = async () =>
     done(await api.post("jobs/" + action, { ids: jobs.map((job) => job.id), ...parameters(action, values) }));
-  return html`<${Confirm} title=${phrase(action, what) + "?"} action=${phrase(action, what)}
-    danger=${ACTIONS[action].danger} run=${run} close=${close} dismiss=${dismissal(action)}>
-    <p>${consequence(action, jobs.length)}${!one && ofRunning(action)}</p>
+  return html`<${Confirm} title=${phrase(action, what, kind) + "?"} action=${phrase(action, what, kind)}
+    danger=${isDangerous(action)} run=${run} close=${close} dismiss=${dismissal(action)}>
+    <p>${consequence(action, jobs.length, kind)}</p>
     <${ActionFields} action=${action} values=${values} setValues=${setValues} />
   </${Confirm}>`;
 }
 
-/** Function of an action and its jobs that asks first where needed, does it and tells what it did. */
+function RetryDialog({ job, api, done, close }) {
+  const [payload, setPayload] = useState(format(job.payload));
+  const run = async () => {
+    const wrong = payloadError(payload);
+    if (wrong !== null || payload.trim() === "") {
+      throw new Error("The payload is not JSON" + (wrong ? ": " + wrong : "."));
+    }
+    done(await api.post("jobs/retry", { id: job.id, payload, updatedAt: job.updatedAt }));
+  };
+  return html`<${Confirm} title=${`Retry job #${job.id} with another payload`} action="Retry" run=${run} close=${close}
+    wide=${true}>
+    <p>The job keeps its id, key and finished steps. It runs again at once, with all attempts and this payload.</p>
+    <${PayloadField} value=${payload} onChange=${setPayload} rows=${12} />
+  </${Confirm}>`;
+}
+
+/** Opens the payload of a failed job for a retry, where the visitor sees all of it. */
+async function openRetry(api, id, done) {
+  try {
+    const { job } = await api.get("jobs/" + id);
+    if (job?.state !== "failed") {
+      toast({ text: "The job is no longer in state failed.", level: "error" });
+    } else if (!job.payloadWhole) {
+      toast({ text: "The payload is hidden or too large to be edited here.", level: "error" });
+    } else {
+      showDialog(({ close }) => html`<${RetryDialog} job=${job} api=${api} done=${done} close=${close} />`);
+    }
+  } catch (error) {
+    toast({ text: error.message, level: "error" });
+  }
+}
+
+/** Function of an action and its jobs that asks first where needed, does it and reports what it did. */
 export function useJobActions(changed) {
   const api = useApi();
   const done = (answer) => {
@@ -125,6 +204,10 @@ export function useJobActions(changed) {
     changed(answer);
   };
   return async (action, jobs) => {
+    if (action === "retry") {
+      await openRetry(api, jobs[0].id, done);
+      return;
+    }
     if (action !== "run-now") {
       showDialog(
         ({ close }) => html`<${ActionDialog} action=${action} jobs=${jobs} api=${api} done=${done} close=${close} />`,

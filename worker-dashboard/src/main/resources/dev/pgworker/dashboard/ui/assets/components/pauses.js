@@ -57,7 +57,7 @@ function PauseDialog({ kind, run, close }) {
   const [reason, setReason] = useState("");
   const [title, text] = WORDS[kind];
   return html`<${Confirm} title=${title} action="Pause" run=${() => run(reason.trim())} close=${close}>
-    <p>${text} Running jobs go on. It lasts until somebody resumes it.</p>
+    <p>${text} Running jobs go on. It lasts until you resume it.</p>
     <div class="field"><label for="pause-reason">Reason, shown to everybody</label>
       <input id="pause-reason" maxlength="1000" autocomplete="off" value=${reason}
         onInput=${(event) => setReason(event.target.value)} /></div>

@@ -6,7 +6,7 @@ import { Confirm, showDialog } from "./dialog.js";
 import { payloadError, PayloadField } from "./payload-field.js";
 import { toast } from "./toast.js";
 
-const MISSED = "What was missed in the meantime is not made up for.";
+const MISSED = "Runs missed in the meantime are not caught up.";
 
 /** Functions that act on a schedule; those that destroy or need more ask first. */
 export function useScheduleActions(changed) {

@@ -2,7 +2,7 @@
 
 import { html, classes, useState } from "../lib.js";
 import { cutAt, number, plain, visible } from "../text.js";
-import { absolute, coarse, distant, local, parse, relative, short, utc, zone } from "../time.js";
+import { absolute, coarse, distant, local, oneUnit, parse, relative, short, utc, zone } from "../time.js";
 import { absoluteTimes, useNow } from "../clock.js";
 import { useStore } from "../store.js";
 import { Icon } from "./icons.js";
@@ -91,6 +91,23 @@ export function Since({ iso }) {
   return time === null
     ? html`<span class="muted">–</span>`
     : html`<time datetime=${iso} data-tip=${absolute(time)}>${coarse(Math.max(0, now - time))}</time>`;
+}
+
+/** How old something is, in one unit; by the clock where that was chosen. */
+export function Age({ iso }) {
+  const now = useNow();
+  const byClock = useStore(absoluteTimes);
+  const time = parse(iso);
+  return time === null
+    ? html`<span class="muted">–</span>`
+    : html`<time datetime=${iso} data-tip=${absolute(time)}>${byClock ? short(time, now) : oneUnit(Math.max(0, now - time))}</time>`;
+}
+
+/** The beginning of a payload on one line of its own; nothing where it is hidden or empty. */
+export function PayloadPreview({ text }) {
+  return !text || text === "{}" || text === "null"
+    ? null
+    : html`<${OneLine} text=${text.replace(/\s+/g, " ")} class="payload-preview mono muted" />`;
 }
 
 /** Progress that a handler told: bar, numbers and its own words. */

@@ -12,9 +12,10 @@ import { FilterBar } from "../components/filter-bar.js";
 import { StateTabs } from "../components/state-tabs.js";
 import { Empty, Loaded, Page, RefreshButton } from "../components/page.js";
 import { Pager } from "../components/pager.js";
+import { SavedFilters } from "../components/saved-filters.js";
 import { useRowKeys } from "../components/rows.js";
 import { Cell, Row, Table } from "../components/table.js";
-import { OneLine, State, Time } from "../components/words.js";
+import { OneLine, PayloadPreview, State, Time } from "../components/words.js";
 
 const PAGE_SIZE = 50;
 
@@ -49,7 +50,7 @@ export function HistoryPage() {
         : html`
         <${StateTabs} label="Outcome" path=${["history"]} query=${filters} name="outcome" values=${OUTCOMES} />
         <${FilterBar} filters=${filters} fields=${["task", "queue", "key"]} timeWord="Ended"
-          searchLabel="Search key, error, result" />
+          searchLabel="Search key, error, result"><${SavedFilters} page="history" query=${filters} /></${FilterBar}>
         <${Loaded} resource=${list} lines=${12}>
           ${(data) => html`<${List} data=${data} filters=${filters} after=${after} />`}
         </${Loaded}>`
@@ -116,7 +117,7 @@ function EntryRow({ entry, shown }) {
   return html`<${Row} data-id=${entry.jobId}>
     <${Cell} id="state"><${State} state=${entry.outcome} /></${Cell}>
     <${Cell} id="id" class="num"><${Link} to=${["jobs", entry.jobId]} class="row-link">${entry.jobId}</${Link}></${Cell}>
-    <${Cell} id="task"><${OneLine} text=${entry.task} class="strong" /></${Cell}>
+    <${Cell} id="task"><${OneLine} text=${entry.task} class="strong" /><${PayloadPreview} text=${entry.payload} /></${Cell}>
     ${shown.queue && html`<${Cell} id="queue" label="Queue">${entry.queue && html`<${OneLine} text=${entry.queue} />`}</${Cell}>`}
     ${shown.key && html`<${Cell} id="key" label="Key">${entry.key && html`<${OneLine} text=${entry.key} class="mono" />`}</${Cell}>`}
     ${shown.error && html`<${Cell} id="error"><${ErrorOrResult} entry=${entry} /></${Cell}>`}

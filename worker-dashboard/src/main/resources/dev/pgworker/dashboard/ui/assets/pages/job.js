@@ -2,15 +2,15 @@
 
 import { html, useEffect } from "../lib.js";
 import { Link } from "../router.js";
-import { useApi, whyNot } from "../session.js";
+import { useApi } from "../session.js";
 import { useLiveJobs, useOverview } from "../live.js";
 import { useResource } from "../resource.js";
 import { useKeys } from "../keys.js";
 import { scheduleOf } from "../schedules.js";
 import { number, plain, plural } from "../text.js";
 import { Icon } from "../components/icons.js";
-import { ACTIONS, useJobActions, whyNotRunning } from "../components/job-actions.js";
-import { ActionButton, CopyButton, Menu } from "../components/button.js";
+import { kindOf, offered, useJobActions } from "../components/job-actions.js";
+import { Button, CopyButton, Menu } from "../components/button.js";
 import { ErrorView } from "../components/error-view.js";
 import { Facts } from "../components/facts.js";
 import { FlowPanel } from "../components/flow.js";
@@ -93,24 +93,19 @@ function Actions({ job, act, reload }) {
   const pauses = usePauses(reload);
   const paused = useOverview()?.pauses ?? [];
   const pauseOf = (kind, name) => paused.find((one) => one.kind === kind && one.name === name);
-  const running = whyNotRunning("run-now", job);
-  const menu = ["complete", "fail", "remove"].map((action) => ({
-    ...ACTIONS[action],
-    whyOff: whyNot(action) ?? running,
-    onSelect: () => act(action, [job]),
-  }));
-  menu.push(pauseItem(pauses, "task", job.task, pauseOf("task", job.task)));
+  const { buttons, menu } = offered(kindOf([job.state]), job);
+  const items = menu.map((item) => ({ ...item, onSelect: () => act(item.action, [job]) }));
+  items.push(pauseItem(pauses, "task", job.task, pauseOf("task", job.task)));
   if (job.queue) {
-    menu.push(pauseItem(pauses, "queue", job.queue, pauseOf("queue", job.queue)));
+    items.push(pauseItem(pauses, "queue", job.queue, pauseOf("queue", job.queue)));
   }
   return html`
-    <${ActionButton} action="run-now" icon="play" kind="primary" whyOff=${running}
-      onClick=${() => act("run-now", [job])}>${job.state === "failed" ? "Run again" : "Run now"}</${ActionButton}>
-    <${ActionButton} action="reschedule" icon="calendar" whyOff=${running}
-      onClick=${() => act("reschedule", [job])}>Reschedule</${ActionButton}>
-    <${ActionButton} action="cancel" icon="cancelled" class="danger-text"
-      onClick=${() => act("cancel", [job])}>Cancel</${ActionButton}>
-    <${Menu} label="More actions" items=${menu} />
+    ${buttons.map(
+      ({ action, label, icon, danger, whyOff }) =>
+        html`<${Button} key=${action} icon=${icon} whyOff=${whyOff} class=${danger && "danger-text"}
+      kind=${action === "run-now" ? "primary" : "plain"} onClick=${() => act(action, [job])}>${label}</${Button}>`,
+    )}
+    <${Menu} label="More" icon="down" items=${items}>More</${Menu}>
   `;
 }
 
@@ -162,8 +157,8 @@ function Cancelling({ cancellation }) {
     text=${cancellation.requestedBy} class="strong" />`
   } <${Since} iso=${cancellation.requestedAt} /> ago. ${
     cancellation.state === "marked"
-      ? "Its worker cannot be told: the job runs to its end, and never again."
-      : "Its worker has been told. If the handler fails now, the job is deleted; if it succeeds, it has succeeded."
+      ? "Its worker cannot be notified: this run goes on to its end, and the job never runs again."
+      : "Its worker has been notified. If the handler fails now, the job is deleted; if it succeeds, the job has succeeded."
   }</p></${Notice}>`;
 }
 
@@ -178,7 +173,7 @@ function Situation({ data }) {
         ${
           running.progress
             ? html`<${Progress} progress=${running.progress} />`
-            : html`<p class="muted">The handler does not tell its progress. <code>JobContext.progress(done, total, text)</code> shows it here.</p>`
+            : html`<p class="muted">The handler reports no progress. <code>JobContext.progress(done, total, text)</code> shows it here.</p>`
         }
       </div>
     </section>`;

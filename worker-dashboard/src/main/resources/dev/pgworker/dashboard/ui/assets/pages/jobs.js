@@ -2,23 +2,24 @@
 
 import { classes, html, useEffect, useMemo, useRef } from "../lib.js";
 import { Link, setQuery, useRoute } from "../router.js";
-import { useApi, whyNot } from "../session.js";
+import { useApi } from "../session.js";
 import { useLiveJobs, useOverview } from "../live.js";
 import { useResource } from "../resource.js";
 import { inWords, JOB_SORTS, JOB_STATES, jobFilters, jobSort } from "../filters.js";
 import { headline, number, plural } from "../text.js";
 import { FilterBar, setFilters } from "../components/filter-bar.js";
 import { StateTabs } from "../components/state-tabs.js";
-import { ACTIONS, useJobActions, whyNotRunning } from "../components/job-actions.js";
+import { kindOf, offered, useJobActions } from "../components/job-actions.js";
 import { ended, openBulk } from "../components/bulk.js";
-import { ActionButton, Button, Menu } from "../components/button.js";
+import { Button, Menu } from "../components/button.js";
 import { AddJobButton } from "../components/add-job.js";
 import { Icon } from "../components/icons.js";
 import { Empty, Loaded, Page, RefreshButton } from "../components/page.js";
 import { Pager } from "../components/pager.js";
 import { useSelection } from "../components/rows.js";
+import { SavedFilters } from "../components/saved-filters.js";
 import { Cell, Row, Table } from "../components/table.js";
-import { Flags, OneLine, State, Time } from "../components/words.js";
+import { Age, Flags, OneLine, PayloadPreview, State, Time } from "../components/words.js";
 
 const PAGE_SIZE = 50;
 
@@ -49,6 +50,7 @@ export function JobsPage() {
           ${Object.entries(JOB_SORTS).map(([value, label]) => html`<option value=${value} key=${value}>${label}</option>`)}
         </select><${Icon} name="down" size=${12} />
       </label>
+      <${SavedFilters} page="jobs" query=${query} />
     </${FilterBar}>
     <${Loaded} resource=${list} lines=${12}>
       ${(data) => html`
@@ -194,6 +196,7 @@ function JobsTable({ jobs, sort, failedOnly, selection, act }) {
     { id: "queue", label: "Queue" },
     { id: "key", label: "Key" },
     { id: "error", label: "Error" },
+    { id: "age", label: "Age", class: "num" },
     { id: "due", label: "Due", class: "num", sort: SORTABLE.due },
     { id: "attempts", label: "Attempts", class: "num", sort: SORTABLE.attempts },
     { id: "priority", label: "Priority", class: "num", sort: SORTABLE.priority },
@@ -242,7 +245,8 @@ function JobRow({ job, shown, selected, toggle, act }) {
         : html`<${State} state=${job.state} />`
     }</${Cell}>
     <${Cell} id="id" class="num"><${Link} to=${["jobs", job.id]} class="row-link">${job.id}</${Link}></${Cell}>
-    <${Cell} id="task"><${OneLine} text=${job.task} class="strong" /><${Marks} job=${job} priority=${!shown.priority} /></${Cell}>
+    <${Cell} id="task"><${OneLine} text=${job.task} class="strong" /><${Marks} job=${job} priority=${!shown.priority} />
+      <${PayloadPreview} text=${job.payload} /></${Cell}>
     ${shown.queue && html`<${Cell} id="queue" label="Queue">${job.queue && html`<${OneLine} text=${job.queue} />`}</${Cell}>`}
     ${shown.key && html`<${Cell} id="key" label="Key">${job.key && html`<${OneLine} text=${job.key} class="mono" />`}</${Cell}>`}
     ${
@@ -250,6 +254,7 @@ function JobRow({ job, shown, selected, toggle, act }) {
       html`<${Cell} id="error">
       ${job.error && html`<${OneLine} text=${headline(job.error)} class="muted" />`}</${Cell}>`
     }
+    <${Cell} id="age" label="Age" class="num"><${Age} iso=${job.createdAt} /></${Cell}>
     ${shown.due && html`<${Cell} id="due" label="Due" class="num"><${Time} iso=${job.runAt} /></${Cell}>`}
     <${Cell} id="attempts" label="Attempts" class="num">${job.attempts} <span class="muted">/ ${job.maxAttempts}</span></${Cell}>
     ${shown.priority && html`<${Cell} id="priority" label="Priority" class="num">${job.priority}</${Cell}>`}
@@ -271,23 +276,19 @@ function Marks({ job, priority }) {
 }
 
 function menuItems(job, act) {
+  const { buttons, menu } = offered(kindOf([job.state]), job);
   const gone = job.gone ? "The job is gone." : null;
-  return Object.entries(ACTIONS).map(([action, { label, icon, danger }]) => ({
-    label,
-    icon,
-    danger,
-    whyOff: whyNot(action) ?? gone ?? whyNotRunning(action, job),
-    onSelect: () => act(action, [job]),
-  }));
+  return [...buttons, ...menu]
+    .sort((one, other) => Number(one.danger ?? false) - Number(other.danger ?? false))
+    .map((item) => ({ ...item, whyOff: item.whyOff ?? gone, onSelect: () => act(item.action, [job]) }));
 }
 
 function bulkItems(api, filters) {
-  return Object.entries(ACTIONS).map(([action, { label, icon, danger }]) => ({
-    label: `${label} …`,
-    icon,
-    danger,
-    whyOff: whyNot(action),
-    onSelect: () => openBulk(api, action, filters),
+  const { buttons, menu } = offered(kindOf([filters.state]));
+  return [...buttons, ...menu].map((item) => ({
+    ...item,
+    label: item.label.replace(/( …)?$/, " …"),
+    onSelect: () => openBulk(api, item.action, filters),
   }));
 }
 
@@ -298,13 +299,16 @@ function SelectionBar({ jobs, more, filters, selection, act, api }) {
     return null;
   }
   const wholePage = more && jobs.every((job) => job.gone || selected.has(job.id));
+  const { buttons, menu } = offered(kindOf(chosen.map((job) => job.state)));
+  const items = menu.map((item) => ({ ...item, onSelect: () => act(item.action, chosen) }));
   return html`<div class="selection-bar" role="region" aria-label="Selected jobs">
     <p role="status"><b class="num">${number(chosen.length)}</b> selected</p>
-    ${Object.entries(ACTIONS).map(
-      ([action, { label, icon, danger }]) =>
-        html`<${ActionButton} key=${action} action=${action} icon=${icon} class=${danger && "danger-text"}
-        onClick=${() => act(action, chosen)}>${label}</${ActionButton}>`,
+    ${buttons.map(
+      ({ action, label, icon, danger, whyOff }) =>
+        html`<${Button} key=${action} icon=${icon} whyOff=${whyOff} class=${danger && "danger-text"}
+        onClick=${() => act(action, chosen)}>${label}</${Button}>`,
     )}
+    ${items.length > 0 && html`<${Menu} label="More" icon="down" items=${items}>More</${Menu}>`}
     ${wholePage && html`<${Menu} label="All matching jobs" icon="down" items=${bulkItems(api, filters)}>All matching</${Menu}>`}
     <${Button} kind="quiet" icon="close" aria-label="Clear the selection" onClick=${() => setSelected(new Set())} />
   </div>`;

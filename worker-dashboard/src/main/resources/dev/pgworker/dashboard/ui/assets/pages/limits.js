@@ -76,7 +76,7 @@ export function LimitsPage() {
       ${(data) =>
         data.limits.length === 0
           ? html`<${Empty} icon="limits" title="There are no limits">
-          <p>Annotate a handler with <code>@ConcurrencyLimit</code>, <code>@RateLimit</code> or <code>@FairShare</code>, set <code>pgworker.limits</code>, or make
+          <p>Annotate a handler with <code>@MaxRunning</code>, <code>@RateLimit</code> or <code>@FairShare</code>, set <code>pgworker.limits</code>, or make
             one here or by <code>JobLimits</code>.</p></${Empty}>`
           : html`<${Table} label="Limits" columns=${COLUMNS} class="limits-table">
           ${data.limits.map((limit) => html`<${LimitRow} key=${limit.name} limit=${limit} />`)}</${Table}>`}
@@ -169,7 +169,7 @@ function LimitFacts({ limit }) {
     ["Allows", html`<${Foreign} text=${allows(limit)} />`],
     ["Tasks", limit.tasks.map((task) => html`<div key=${task}>${waiting(task)}</div>`)],
     ["Field", limit.per && html`<code><${Foreign} text=${limit.per} /></code>`],
-    ["Made by", limit.declared ? "an application, at its start" : "hand or program, at run time"],
+    ["Created by", limit.declared ? "an application, at startup" : "a user or program, at run time"],
     ["Created", html`<${FullTime} iso=${limit.createdAt} />`],
     ["Changed", html`<${FullTime} iso=${limit.updatedAt} />`],
   ]} />`;

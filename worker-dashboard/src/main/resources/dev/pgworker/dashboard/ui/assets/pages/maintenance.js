@@ -52,7 +52,7 @@ export function MaintenancePage() {
           <${Unlock} dead=${data.deadWorkers} api=${api} reload=${loaded.reload} />
           ${
             data.status &&
-            html`<${Panel} title="Worker of this application" id="status">
+            html`<${Panel} title="Worker of this instance" id="status">
             <${Status} status=${data.status} /></${Panel}>`
           }
         </div>

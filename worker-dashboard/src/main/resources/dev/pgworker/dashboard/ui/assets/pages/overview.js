@@ -99,7 +99,7 @@ function Tiles({ backlog }) {
     ["scheduled", "due later"],
     ["retrying", "wait for the next attempt"],
     ...(backlog.limited > 0 ? [["limited", "wait for a limit"]] : []),
-    ["failed", "no attempts left"],
+    ["failed", "failed permanently"],
   ];
   return html`<section aria-label="Jobs by state" class="tiles">
     ${tiles.map(
@@ -179,7 +179,7 @@ function Throughput({ points }) {
   const [failed, retried, succeeded] = series.map((one) => sum(one.values));
   const all = failed + retried + succeeded;
   return html`<${Chart} title="Throughput" id="throughput" series=${series} times=${times}
-    figure=${all ? `${plural(all, "run")}, ${percent(failed + retried, all)} without success` : "no runs"}
+    figure=${all ? `${plural(all, "run")}, failure rate ${percent(failed + retried, all)}` : "no runs"}
     summary=${`Runs over time: ${number(succeeded)} succeeded, ${number(retried)} retried, ${number(failed)} failed.`} />`;
 }
 
@@ -187,7 +187,7 @@ function Waiting({ points }) {
   const times = useTimes(points);
   const series = useMemo(
     () => [
-      { label: "95 %", colour: "text-3", kind: "line", dash: true, values: column(points, "wait95Ms") },
+      { label: "p95", colour: "text-3", kind: "line", dash: true, values: column(points, "wait95Ms") },
       { label: "Median", colour: "chart", kind: "line", values: column(points, "waitMedianMs") },
     ],
     [points],

@@ -18,8 +18,8 @@ const COLUMNS = [
   { id: "queue", label: "Queue" },
   { id: "state", label: "State" },
   { id: "waiting", label: "Waiting", class: "num" },
-  { id: "since", label: "Locked for", class: "num" },
-  { id: "worker", label: "Locked by" },
+  { id: "since", label: "Job running for", class: "num" },
+  { id: "worker", label: "Worker" },
   { id: "more", label: "Actions", hidden: true },
 ];
 
@@ -56,15 +56,15 @@ function QueueRow({ queue, pauses }) {
     <${Cell} id="state">${
       queue.pause
         ? html`<${Paused} pause=${queue.pause} />`
-        : queue.lockedAt
+        : queue.busy
           ? html`<${State} state="running" word="busy" />`
           : queue.waiting > 0
             ? html`<${State} state="ready" />`
             : html`<span class="muted">idle</span>`
     }</${Cell}>
     <${Cell} id="waiting" label="Waiting" class="num">${number(queue.waiting)}${queue.waitingMore && "+"}</${Cell}>
-    <${Cell} id="since" label="Locked for" class="num">${queue.lockedAt && html`<${Since} iso=${queue.lockedAt} />`}</${Cell}>
-    <${Cell} id="worker" label="Locked by">${queue.lockedBy && html`<${OneLine} text=${queue.lockedBy} class="mono" />`}</${Cell}>
+    <${Cell} id="since" label="Job running for" class="num">${queue.runningSince && html`<${Since} iso=${queue.runningSince} />`}</${Cell}>
+    <${Cell} id="worker" label="Worker">${queue.lockedBy && html`<${OneLine} text=${queue.lockedBy} class="mono" />`}</${Cell}>
     <${Cell} id="more"><${Menu} label="Actions for this queue" items=${[pauseItem(pauses, "queue", queue.name, queue.pause)]} /></${Cell}>
   </${Row}>`;
 }

@@ -183,13 +183,13 @@ function ScheduleFacts({ schedule }) {
     ["Flags", schedule.flags?.length > 0 && html`<span class="flags"><${Flags} flags=${schedule.flags} /></span>`],
     ["Priority", schedule.priority !== null && schedule.priority !== undefined && number(schedule.priority)],
     ["Attempts", schedule.maxAttempts && `at most ${number(schedule.maxAttempts)}`],
-    ["Made by", schedule.declared ? "an application, at its start" : "hand or program, at run time"],
+    ["Created by", schedule.declared ? "an application, at startup" : "a user or program, at run time"],
     ["Created", html`<${FullTime} iso=${schedule.createdAt} />`],
     ["Changed", html`<${FullTime} iso=${schedule.updatedAt} />`],
   ]} />`;
 }
 
 function CrontabBody({ item }) {
-  return html`<${Panel} title=${item.words ?? "Not known to this application"} id="item"
+  return html`<${Panel} title=${item.words ?? "Unknown to this instance"} id="item"
     note=${item.pattern && html`<code><${Foreign} text=${item.pattern} /></code>`}><${CrontabDetails} item=${item} /></${Panel}>`;
 }

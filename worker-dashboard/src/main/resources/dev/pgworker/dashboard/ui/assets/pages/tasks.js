@@ -6,7 +6,7 @@ import { useApi, whyNot } from "../session.js";
 import { useResource } from "../resource.js";
 import { useKeys } from "../keys.js";
 import { number, percent, plain, plural } from "../text.js";
-import { duration } from "../time.js";
+import { approximate } from "../time.js";
 import { Icon } from "../components/icons.js";
 import { Menu } from "../components/button.js";
 import { openAddJob } from "../components/add-job.js";
@@ -56,10 +56,10 @@ const COLUMNS = [
   column("waiting", "Waiting"),
   column("failed", "Failed jobs", "failedJobs"),
   column("runs", "Runs"),
-  column("failures", "Without success"),
+  column("failures", "Failure rate"),
   column("median", "Median"),
-  column("slow", "95 % / longest"),
-  column("wait", "Wait 95 %"),
+  column("slow", "p95 / max"),
+  column("wait", "Wait p95"),
   { id: "ended", label: "Last ended", class: "num" },
   { id: "more", label: "Actions", hidden: true },
 ];
@@ -128,17 +128,17 @@ function TaskRow({ task, api, pauses }) {
         : html`<span class="muted">0</span>`
     }</${Cell}>
     <${Cell} id="runs" label="Runs" class="num">${number(runs)}</${Cell}>
-    <${Cell} id="failures" label="Without success" class="num">
+    <${Cell} id="failures" label="Failure rate" class="num">
       ${
         runs === 0
           ? html`<span class="muted">–</span>`
           : html`<span data-tip=${`${number(task.retried)} retried, ${number(task.failed)} failed`}>
           <${RateBar} part=${without} whole=${runs} />${percent(without, runs)}</span>`
       }</${Cell}>
-    <${Cell} id="median" label="Median" class="num">${duration(task.runMedianMs)}</${Cell}>
-    <${Cell} id="slow" label="95 % / longest" class="num">
-      ${duration(task.run95Ms)} <span class="muted">/ ${duration(task.runLongestMs)}</span></${Cell}>
-    <${Cell} id="wait" label="Wait 95 %" class="num">${duration(task.wait95Ms)}</${Cell}>
+    <${Cell} id="median" label="Median" class="num">${approximate(task.runMedianMs)}</${Cell}>
+    <${Cell} id="slow" label="p95 / max" class="num">
+      ${approximate(task.run95Ms)} <span class="muted">/ ${approximate(task.runLongestMs)}</span></${Cell}>
+    <${Cell} id="wait" label="Wait p95" class="num">${approximate(task.wait95Ms)}</${Cell}>
     <${Cell} id="ended" label="Last ended" class="num"><${Time} iso=${task.lastEndedAt} /></${Cell}>
     <${Cell} id="more"><${Menu} label=${"Actions for this task"} items=${menuItems(task, api, pauses)} /></${Cell}>
   </${Row}>`;
@@ -150,28 +150,28 @@ function RateBar({ part, whole }) {
 
 function ServedBy({ task }) {
   if (task.workers.length === 0) {
-    return html`<span class="is-warning" data-tip="No registered worker says that it serves this task. Node.js workers do not say.">
-      <${Icon} name="warning" size=${14} />nobody known</span>`;
+    return html`<span class="is-warning" data-tip="No registered worker serves this task. Node.js workers do not register.">
+      <${Icon} name="warning" size=${14} />no worker</span>`;
   }
   return html`<span data-tip=${task.workers
     .slice(0, 12)
     .map((id) => plain(id, 80))
     .join("\n")}>
     ${plural(task.workers.length, "worker")}</span>
-      ${task.servedHere && html` <span class="flag" data-tip="This application serves it">here</span>`}`;
+      ${task.servedHere && html` <span class="flag" data-tip="This instance serves it">this instance</span>`}`;
 }
 
 function menuItems(task, api, pauses) {
   const none = task.failedJobs === 0 ? "No job of this task has failed." : null;
   return [
     {
-      label: "Run all failed again …",
+      label: "Retry all failed …",
       icon: "play",
       whyOff: whyNot("run-now") ?? none,
       onSelect: () => openBulk(api, "run-now", { task: task.name, state: "failed" }),
     },
     {
-      label: "Remove all failed …",
+      label: "Delete all failed …",
       icon: "trash",
       danger: true,
       whyOff: whyNot("remove") ?? none,

@@ -66,7 +66,7 @@ function Worker({ worker, api, reload }) {
     <div class="worker-head">
       <h2 class="mono"><${OneLine} text=${worker.id} /></h2>
       <${WorkerState} worker=${worker} />
-      ${worker.thisApplication && html`<span class="flag">this application</span>`}
+      ${worker.thisApplication && html`<span class="flag">this instance</span>`}
       ${
         worker.stale &&
         html`<span class="worker-actions">

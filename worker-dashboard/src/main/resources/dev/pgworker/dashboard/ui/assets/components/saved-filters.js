@@ -1,0 +1,82 @@
+/* Filters of a list that somebody keeps under a name, in this browser. */
+
+import { html, useRef, useState } from "../lib.js";
+import { createStore, useStore } from "../store.js";
+import { href, Link } from "../router.js";
+import { Button, useDismiss } from "./button.js";
+import { Icon } from "./icons.js";
+import { OneLine } from "./words.js";
+
+const KEY = "pgworker.filters";
+const MOST = 30;
+
+function stored() {
+  try {
+    const all = JSON.parse(localStorage.getItem(KEY) ?? "[]");
+    return Array.isArray(all) ? all.filter((one) => typeof one?.name === "string" && one.query) : [];
+  } catch {
+    return [];
+  }
+}
+
+/* [{page, name, query}] of all pages, by name. */
+const saved = createStore(stored());
+
+function keep(all) {
+  saved.set(all);
+  try {
+    localStorage.setItem(KEY, JSON.stringify(all));
+  } catch {
+    // Without storage they last as long as the page.
+  }
+}
+
+/**
+ * A button that opens the saved filters of a page, with a field that saves the current ones.
+ *
+ * @param query the filters of the page, by name
+ */
+export function SavedFilters({ page, query }) {
+  const [open, setOpen] = useState(false);
+  const box = useRef(null);
+  useDismiss(box, open, () => setOpen(false));
+  return html`<div class="pill" ref=${box}>
+    <button type="button" class="pill-main" aria-expanded=${open ? "true" : "false"} onClick=${() => setOpen(!open)}>
+      <span>Saved filters</span><${Icon} name="down" size=${12} /></button>
+    ${open && html`<${List} page=${page} query=${query} close=${() => setOpen(false)} />`}
+  </div>`;
+}
+
+function List({ page, query, close }) {
+  const all = useStore(saved);
+  const [name, setName] = useState("");
+  const mine = all.filter((one) => one.page === page);
+  const empty = Object.values(query).every((value) => !value);
+  const without = (lost) => all.filter((one) => one.page !== page || one.name !== lost);
+  const save = (event) => {
+    event.preventDefault();
+    const others = without(name.trim());
+    const next = [...others, { page, name: name.trim(), query }];
+    keep(next.sort((one, other) => one.name.localeCompare(other.name)));
+    setName("");
+  };
+  return html`<div class="popover pill-popover saved-filters">
+    ${mine.length === 0 && html`<p class="muted">None yet.</p>`}
+    <ul>${mine.map(
+      (one) => html`<li key=${one.name}>
+        <${Link} to=${href([page], one.query)} onClick=${close}><${OneLine} text=${one.name} /></${Link}>
+        <${Button} kind="quiet" icon="close" aria-label=${`Delete filter ${one.name}`}
+          onClick=${() => keep(without(one.name))} /></li>`,
+    )}</ul>
+    ${
+      !empty &&
+      mine.length < MOST &&
+      html`<form onSubmit=${save}>
+        <label for="filter-name">Save the current filter as</label>
+        <input id="filter-name" required=${true} maxlength="60" autocomplete="off" value=${name}
+          onInput=${(event) => setName(event.target.value)} />
+        <div class="form-end"><button class="button primary"><span>Save</span></button></div>
+      </form>`
+    }
+  </div>`;
+}
