@@ -6,8 +6,8 @@ import java.util.stream.Stream;
 
 import org.jspecify.annotations.Nullable;
 
-import dev.pgworker.internal.client.JdbcJobSchedules;
 import dev.pgworker.internal.client.JdbcWorkerOperations;
+import dev.pgworker.internal.client.ScheduleControl;
 import dev.pgworker.internal.crontab.CronScheduler;
 import dev.pgworker.internal.engine.WorkerContext;
 import dev.pgworker.internal.lifecycle.Hearing;
@@ -141,7 +141,7 @@ final class RecurringServices {
                 parts.schedules(),
                 new ScheduleStore(parts.dataSource(), parts.schema(), names),
                 new DeclaredSchedules(
-                        new JdbcJobSchedules(parts.dataSource(), parts.schema(), parts.codec(), parts.jobScheduler()),
+                        new ScheduleControl(parts.dataSource(), parts.schema(), parts.codec(), parts.jobScheduler()),
                         declared,
                         () -> context.started().done(Part.SCHEDULES)),
                 hearing,

@@ -21,18 +21,14 @@ import org.springframework.scheduling.config.ScheduledTask;
 import org.springframework.transaction.PlatformTransactionManager;
 import tools.jackson.databind.json.JsonMapper;
 
-import dev.pgworker.crontab.CronAdmin;
 import dev.pgworker.crontab.CronItem;
 import dev.pgworker.crontab.Crontab;
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.flow.JobFlows;
 import dev.pgworker.internal.argument.Arguments;
-import dev.pgworker.internal.client.CrontabControl;
 import dev.pgworker.internal.client.JdbcJobFlows;
-import dev.pgworker.internal.client.JdbcJobSchedules;
 import dev.pgworker.internal.crontab.CronPlan;
-import dev.pgworker.internal.crontab.PlannedCronAdmin;
 import dev.pgworker.internal.failure.Backoff;
 import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.jdbc.PrivateConnections;
@@ -43,7 +39,7 @@ import dev.pgworker.job.ScheduleInterceptor;
 import dev.pgworker.job.Task;
 import dev.pgworker.limit.JobLimits;
 import dev.pgworker.limit.Limit;
-import dev.pgworker.schedule.JobSchedules;
+import dev.pgworker.schedule.RecurringJobs;
 import dev.pgworker.schedule.Schedule;
 import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.task.BatchTaskHandler;
@@ -241,21 +237,14 @@ public final class Worker implements AutoCloseable {
         return parts.schedules().declared();
     }
 
-    /**
-     * Returns the administration of recurring jobs, those of this worker and those of others. The worker does not have
-     * to be running.
-     */
-    public CronAdmin cronAdmin() {
-        return new PlannedCronAdmin(
-                parts.cron(), new CrontabControl(parts.dataSource(), parts.schema()), parts.jobScheduler());
+    /** Returns all recurring jobs of the worker's schema. The worker does not have to be running. */
+    public RecurringJobs recurringJobs() {
+        return WorkerClient.recurringJobs(
+                parts.dataSource(), parts.schema(), parts.codec(), parts.jobScheduler(), () -> this);
     }
 
-    /**
-     * Returns the recurring jobs that are kept in the database, those that any application has made. The worker does not
-     * have to be running.
-     */
-    public JobSchedules jobSchedules() {
-        return new JdbcJobSchedules(parts.dataSource(), parts.schema(), parts.codec(), parts.jobScheduler());
+    CronPlan cronPlan() {
+        return parts.cron();
     }
 
     /** Returns what adds flows of jobs to the worker's schema. The worker does not have to be running. */
@@ -552,7 +541,7 @@ public final class Worker implements AutoCloseable {
 
         /**
          * Adds schedules that the application declares. Each start of the worker puts them into the database, as {@link
-         * dev.pgworker.schedule.JobSchedules#put} would, and only workers that declare a name execute the schedule that it
+         * dev.pgworker.schedule.RecurringJobs#put} would, and only workers that declare a name execute the schedule that it
          * declares. One that nobody declares any more stays in the database and is not executed.
          */
         public Builder schedules(Collection<Schedule> schedules) {

@@ -5,9 +5,8 @@ import java.util.List;
 import java.util.function.Supplier;
 import javax.sql.DataSource;
 
-import tools.jackson.databind.json.JsonMapper;
+import org.jspecify.annotations.Nullable;
 
-import dev.pgworker.crontab.CronAdmin;
 import dev.pgworker.crontab.Crontab;
 import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.flow.JobFlows;
@@ -18,11 +17,11 @@ import dev.pgworker.internal.client.JdbcJobFlows;
 import dev.pgworker.internal.client.JdbcJobLimits;
 import dev.pgworker.internal.client.JdbcJobQueries;
 import dev.pgworker.internal.client.JdbcJobScheduler;
-import dev.pgworker.internal.client.JdbcJobSchedules;
 import dev.pgworker.internal.client.JdbcJobSignals;
 import dev.pgworker.internal.client.JdbcWorkerOperations;
+import dev.pgworker.internal.client.ScheduleControl;
 import dev.pgworker.internal.crontab.CronPlan;
-import dev.pgworker.internal.crontab.PlannedCronAdmin;
+import dev.pgworker.internal.crontab.KnownRecurringJobs;
 import dev.pgworker.internal.event.WorkerEvents;
 import dev.pgworker.internal.store.SweepStore;
 import dev.pgworker.job.DeadWorker;
@@ -34,7 +33,7 @@ import dev.pgworker.job.ScheduleInterceptor;
 import dev.pgworker.job.WorkerOperations;
 import dev.pgworker.limit.JobLimits;
 import dev.pgworker.recovery.RecoverySettings;
-import dev.pgworker.schedule.JobSchedules;
+import dev.pgworker.schedule.RecurringJobs;
 import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.step.JobSignals;
 import dev.pgworker.step.StepSettings;
@@ -179,43 +178,40 @@ public final class WorkerClient {
     }
 
     /**
-     * Returns the recurring jobs that are kept in a schema's database.
+     * Returns the recurring jobs of a schema, for an application that has no crontab of its own.
      *
      * @param dataSource the data source whose Spring transactions are joined
      */
-    public static JobSchedules jobSchedules(DataSource dataSource, WorkerSchema schema, PayloadCodec codec) {
-        return jobSchedules(dataSource, schema, codec, List::of);
+    public static RecurringJobs recurringJobs(DataSource dataSource, WorkerSchema schema, PayloadCodec codec) {
+        return recurringJobs(dataSource, schema, codec, jobScheduler(dataSource, schema, codec), () -> null);
     }
 
     /**
-     * Returns the recurring jobs that are kept in a schema's database.
-     *
-     * @param dataSource the data source whose Spring transactions are joined
-     * @param interceptors called in order for every job that is triggered, before it is scheduled; obtained when the first
-     *     job is. Those of the workers see the jobs that are due
-     */
-    public static JobSchedules jobSchedules(
-            DataSource dataSource,
-            WorkerSchema schema,
-            PayloadCodec codec,
-            Supplier<List<ScheduleInterceptor>> interceptors) {
-        return jobSchedules(dataSource, schema, codec, jobScheduler(dataSource, schema, codec, interceptors));
-    }
-
-    /**
-     * Returns the recurring jobs that are kept in a schema's database.
+     * Returns the recurring jobs of a schema.
      *
      * @param dataSource the data source whose Spring transactions are joined
      * @param scheduler adds the jobs that are triggered, to the same schema
+     * @param worker whose crontab's items are known and can be triggered; asked at each call, null for none
      */
-    public static JobSchedules jobSchedules(
-            DataSource dataSource, WorkerSchema schema, PayloadCodec codec, JobScheduler scheduler) {
+    public static RecurringJobs recurringJobs(
+            DataSource dataSource,
+            WorkerSchema schema,
+            PayloadCodec codec,
+            JobScheduler scheduler,
+            Supplier<@Nullable Worker> worker) {
         requireDatabase(dataSource, schema);
-        return new JdbcJobSchedules(
-                dataSource,
-                schema,
-                Arguments.requireNonNull("codec", codec),
-                Arguments.requireNonNull("scheduler", scheduler));
+        Arguments.requireNonNull("codec", codec);
+        Arguments.requireNonNull("scheduler", scheduler);
+        Arguments.requireNonNull("worker", worker);
+        CronPlan none = CronPlan.of(Crontab.EMPTY, ZoneOffset.UTC, codec);
+        return new KnownRecurringJobs(
+                new ScheduleControl(dataSource, schema, codec, scheduler),
+                new CrontabControl(dataSource, schema),
+                scheduler,
+                () -> {
+                    Worker known = worker.get();
+                    return known == null ? none : known.cronPlan();
+                });
     }
 
     /**
@@ -285,21 +281,6 @@ public final class WorkerClient {
         WorkerEventListener later =
                 event -> new WorkerEvents(event.workerId(), listeners.get(), List.of()).publish(event);
         return new WorkerEvents(DeadWorker.BY_HAND, List.of(later), List.of());
-    }
-
-    /**
-     * Returns the administration of a schema's recurring jobs, for an application that has no recurring jobs of its own
-     * and therefore cannot trigger any. An application that has some uses {@link Worker#cronAdmin()}.
-     *
-     * @param dataSource the data source whose Spring transactions are joined
-     */
-    public static CronAdmin cronAdmin(DataSource dataSource, WorkerSchema schema) {
-        requireDatabase(dataSource, schema);
-        PayloadCodec codec = new PayloadCodec(new JsonMapper());
-        return new PlannedCronAdmin(
-                CronPlan.of(Crontab.EMPTY, ZoneOffset.UTC, codec),
-                new CrontabControl(dataSource, schema),
-                jobScheduler(dataSource, schema, codec));
     }
 
     private static void requireDatabase(DataSource dataSource, WorkerSchema schema) {

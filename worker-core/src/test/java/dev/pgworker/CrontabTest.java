@@ -80,7 +80,7 @@ class CrontabTest {
                 .query((row, i) -> row.getTimestamp(1).toInstant())
                 .single();
         for (String item : List.of("r", "direct")) {
-            worker.cronAdmin().trigger(item);
+            worker.recurringJobs().trigger(item);
             ScheduledRun run =
                     Awaitility.await().until(runs::poll, Objects::nonNull).orElseThrow();
             assertThat(run.schedule()).isEqualTo(item);

@@ -25,7 +25,6 @@ import org.springframework.jdbc.core.simple.JdbcClient;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
-import dev.pgworker.crontab.CronAdmin;
 import dev.pgworker.crontab.Crontab;
 import dev.pgworker.event.WorkerEvent.JobCompleted;
 import dev.pgworker.event.WorkerEvent.JobFailed;
@@ -51,11 +50,12 @@ import dev.pgworker.job.SweepOptions;
 import dev.pgworker.job.Task;
 import dev.pgworker.job.WorkerOperations;
 import dev.pgworker.recovery.RecoverySettings;
-import dev.pgworker.schedule.JobSchedules;
 import dev.pgworker.schedule.Overlap;
 import dev.pgworker.schedule.Recurrence;
+import dev.pgworker.schedule.RecurringJob;
+import dev.pgworker.schedule.RecurringJobs;
+import dev.pgworker.schedule.RecurringQuery;
 import dev.pgworker.schedule.Schedule;
-import dev.pgworker.schedule.ScheduleQuery;
 import dev.pgworker.schema.SchemaMigrator;
 import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.task.PayloadCodec;
@@ -340,12 +340,12 @@ final class GuideRoles {
                         .startsAt(Instant.parse("2999-01-01T00:00:00Z"))
                         .build());
         manage(schedules(dataSource, schema));
-        CronAdmin cron = WorkerClient.cronAdmin(dataSource, schema);
         sql(owner, schema, "insert into {schema}._private_known_crontabs values ('nightly', now(), null)")
                 .update();
-        cron.pause("nightly");
-        cron.resume("nightly");
-        cron.forget("nightly");
+        RecurringJobs recurring = schedules(dataSource, schema);
+        assertThat(recurring.pause("nightly")).isTrue();
+        assertThat(recurring.resume("nightly")).isTrue();
+        assertThat(recurring.delete("nightly")).isTrue();
         sql(owner, schema, "delete from {schema}._private_jobs where locked_at is null and run_at <= now()")
                 .update();
     }
@@ -374,9 +374,9 @@ final class GuideRoles {
                 .allMatch(end -> end.state() == Cancellation.State.CANCELLED);
     }
 
-    /** Does everything that JobSchedules can do, except to add jobs. */
+    /** Does everything that RecurringJobs can do, except to add jobs. */
     static void schedule(DataSource dataSource, WorkerSchema schema) {
-        JobSchedules schedules = schedules(dataSource, schema);
+        RecurringJobs schedules = schedules(dataSource, schema);
         for (Recurrence recurrence : List.of(
                 Recurrence.crontab("30 4 * * *", ZoneOffset.UTC),
                 Recurrence.cron("@daily", ZoneOffset.UTC),
@@ -393,8 +393,8 @@ final class GuideRoles {
     }
 
     /** Looks at the schedule of this name, pauses, resumes and deletes it. */
-    private static void manage(JobSchedules schedules) {
-        assertThat(schedules.list(new ScheduleQuery("own", "work", false, "a", 10)))
+    private static void manage(RecurringJobs schedules) {
+        assertThat(schedules.list(new RecurringQuery("own", "work", false, "a", 10)))
                 .hasSize(1);
         assertThat(schedules.actingAs("ada").pause("own")).isTrue();
         assertThat(schedules.resume("own")).isTrue();
@@ -402,8 +402,8 @@ final class GuideRoles {
         assertThat(schedules.delete("own")).isTrue();
     }
 
-    private static JobSchedules schedules(DataSource dataSource, WorkerSchema schema) {
-        return WorkerClient.jobSchedules(dataSource, schema, new PayloadCodec(new JsonMapper()));
+    private static RecurringJobs schedules(DataSource dataSource, WorkerSchema schema) {
+        return WorkerClient.recurringJobs(dataSource, schema, new PayloadCodec(new JsonMapper()));
     }
 
     /** Looks at everything that has no payload. */
@@ -417,7 +417,8 @@ final class GuideRoles {
         look(queries, 0);
         queries.statistics().series(Duration.ofHours(1), 60);
         queries.statistics().tasks(Duration.ofHours(1));
-        WorkerClient.cronAdmin(dataSource, schema).list();
+        schedules(dataSource, schema)
+                .list(new RecurringQuery(null, null, null, null, Set.of(RecurringJob.Origin.CRONTAB), null, 10));
         sql(dataSource, schema, "select * from {schema}.jobs").query().listOfRows();
         new SchemaMigrator(dataSource, schema).validate();
     }

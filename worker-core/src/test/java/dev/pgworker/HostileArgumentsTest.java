@@ -49,7 +49,6 @@ import org.springframework.util.backoff.FixedBackOff;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
-import dev.pgworker.crontab.CronAdmin;
 import dev.pgworker.crontab.CronItem;
 import dev.pgworker.crontab.Crontab;
 import dev.pgworker.crontab.CrontabException;
@@ -80,10 +79,10 @@ import dev.pgworker.limit.JobLimits;
 import dev.pgworker.limit.Limit;
 import dev.pgworker.limit.LimitMethods;
 import dev.pgworker.recovery.RecoverySettings;
-import dev.pgworker.schedule.JobSchedules;
 import dev.pgworker.schedule.Recurrence;
+import dev.pgworker.schedule.RecurringJobs;
+import dev.pgworker.schedule.RecurringQuery;
 import dev.pgworker.schedule.Schedule;
-import dev.pgworker.schedule.ScheduleQuery;
 import dev.pgworker.schema.SchemaMigrator;
 import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.statistics.JobStatistics;
@@ -195,14 +194,13 @@ class HostileArgumentsTest {
     /** The library calls these; of {@code JobInterceptor.Execution}, a job allows one call. */
     private static boolean isForUsersToImplement(Executable method) {
         Set<Class<?>> ofTheLibrary = Set.of(
-                CronAdmin.class,
                 JobChanges.class,
                 JobFlows.class,
                 JobHistory.class,
                 JobLimits.class,
                 JobQueries.class,
                 JobScheduler.class,
-                JobSchedules.class,
+                RecurringJobs.class,
                 JobStatistics.class,
                 WorkerOperations.class);
         return Modifier.isAbstract(method.getModifiers()) && !ofTheLibrary.contains(method.getDeclaringClass());
@@ -268,8 +266,8 @@ class HostileArgumentsTest {
             db.queries().count(query);
         } else if (result instanceof HistoryQuery query) {
             db.queries().history().list(query);
-        } else if (result instanceof ScheduleQuery query) {
-            worker.jobSchedules().list(query);
+        } else if (result instanceof RecurringQuery query) {
+            worker.recurringJobs().list(query);
         } else if (result instanceof SweepOptions options) {
             db.operations().sweep(options);
         } else if (result instanceof JobSpec spec) {
@@ -283,7 +281,7 @@ class HostileArgumentsTest {
             db.operations().pause(target, null);
             db.operations().resume(target);
         } else if (result instanceof Schedule schedule) {
-            worker.jobSchedules().put(schedule);
+            worker.recurringJobs().put(schedule);
             schedule.next(TestJob.TIME, 10);
         } else if (result instanceof Limit limit) {
             worker.jobLimits().put(limit.weights() == null ? limit : limit.per("text"));
@@ -409,8 +407,8 @@ class HostileArgumentsTest {
         return switch (name) {
             case "pattern" -> "* * * * *";
             case "expression" -> "0 0 0 * * *";
-            case "identifier" ->
-                of.getDeclaringClass() == CronAdmin.class && !of.getName().equals("forget") ? "minutely" : "text";
+            case "id" ->
+                of.getDeclaringClass() == RecurringJobs.class && !of.getName().equals("delete") ? "minutely" : "text";
             case "text" ->
                 of.getDeclaringClass().getName().startsWith(Crontab.class.getName()) ? "* * * * * task" : "text";
             case "argumentName" -> "payload";
@@ -456,7 +454,6 @@ class HostileArgumentsTest {
         Worker built = Objects.requireNonNull(worker);
         Map<Class<?>, Supplier<Object>> values = Map.ofEntries(
                 Map.entry(BatchResult.class, () -> BatchResult.of(Collections.singletonList(null))),
-                Map.entry(CronAdmin.class, built::cronAdmin),
                 Map.entry(
                         CronItem.class, () -> CronItem.of("task").everyMinute().build()),
                 Map.entry(CronItem.Builder.class, () -> CronItem.of("task").everyMinute()),
@@ -476,7 +473,7 @@ class HostileArgumentsTest {
                 Map.entry(JobQuery.class, () -> JobQuery.ALL),
                 Map.entry(JobQuery.Builder.class, JobQuery::builder),
                 Map.entry(JobScheduler.class, db::scheduler),
-                Map.entry(JobSchedules.class, built::jobSchedules),
+                Map.entry(RecurringJobs.class, built::recurringJobs),
                 Map.entry(JobSpec.class, () -> JobSpec.DEFAULT),
                 Map.entry(JobSpec.Builder.class, JobSpec::builder),
                 Map.entry(JobStatistics.class, () -> db.queries().statistics()),

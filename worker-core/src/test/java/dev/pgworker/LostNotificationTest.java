@@ -107,7 +107,7 @@ class LostNotificationTest {
     void schedulesAreExecutedAndLimitsTakeEffect() throws InterruptedException {
         startAndLookOut();
 
-        WorkerClient.jobSchedules(db.dataSource(), db.schema(), db.codec())
+        WorkerClient.recurringJobs(db.dataSource(), db.schema(), db.codec())
                 .create(Schedule.builder("a", Recurrence.cron("* * * * * *", ZoneId.of("UTC")), "tick", null)
                         .build());
         WorkerClient.jobLimits(db.dataSource(), db.schema()).put(Limit.concurrency("l", 1, "work"));

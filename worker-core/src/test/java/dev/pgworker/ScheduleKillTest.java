@@ -18,10 +18,10 @@ import dev.pgworker.event.WorkerEvent.JobRecovered;
 import dev.pgworker.event.WorkerEvent.ListenerConnected;
 import dev.pgworker.event.WorkerEvent.ScheduleExecuted;
 import dev.pgworker.event.WorkerEvent.ScheduleSkipped;
-import dev.pgworker.schedule.JobSchedules;
 import dev.pgworker.schedule.Misfire;
 import dev.pgworker.schedule.Overlap;
 import dev.pgworker.schedule.Recurrence;
+import dev.pgworker.schedule.RecurringJobs;
 import dev.pgworker.schedule.Schedule;
 import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.testing.RecordingListener;
@@ -62,8 +62,8 @@ class ScheduleKillTest {
                 name);
     }
 
-    private JobSchedules schedules() {
-        return WorkerClient.jobSchedules(db.dataSource(), db.schema(), db.codec());
+    private RecurringJobs schedules() {
+        return WorkerClient.recurringJobs(db.dataSource(), db.schema(), db.codec());
     }
 
     private void createSchedules(int number) {

@@ -30,9 +30,11 @@ import dev.pgworker.internal.schedule.DeclaredSchedules;
 import dev.pgworker.internal.schedule.ScheduleService;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.job.Task;
-import dev.pgworker.schedule.JobSchedules;
 import dev.pgworker.schedule.Misfire;
+import dev.pgworker.schedule.Overlap;
 import dev.pgworker.schedule.Recurrence;
+import dev.pgworker.schedule.RecurringJob;
+import dev.pgworker.schedule.RecurringJobs;
 import dev.pgworker.schedule.Schedule;
 import dev.pgworker.schema.SchemaMigrator;
 import dev.pgworker.schema.WorkerSchema;
@@ -57,8 +59,8 @@ class SchedulesTest {
 
     private final RecordingListener events = new RecordingListener();
 
-    private JobSchedules schedules() {
-        return WorkerClient.jobSchedules(db.dataSource(), db.schema(), db.codec());
+    private RecurringJobs schedules() {
+        return WorkerClient.recurringJobs(db.dataSource(), db.schema(), db.codec());
     }
 
     private void start(int workers) {
@@ -69,7 +71,7 @@ class SchedulesTest {
     }
 
     private static Schedule.Builder schedule(String name, Recurrence recurrence) {
-        return Schedule.builder(name, recurrence, "tick", null);
+        return Schedule.builder(name, recurrence, "tick", null).overlap(Overlap.ALLOW);
     }
 
     /** Nobody finds them by chance before five seconds are over, and after half of that in the median. */
@@ -271,7 +273,7 @@ class SchedulesTest {
         Worker declaring = db.start(db.worker().listener(events).schedules(List.of(mine)));
         ScheduleExecuted executed = events.await(ScheduleExecuted.class);
         assertThat(executed.workerId()).isEqualTo(declaring.id());
-        assertThat(schedules().find("mine").orElseThrow().declared()).isTrue();
+        assertThat(schedules().find("mine").orElseThrow().origin()).isEqualTo(RecurringJob.Origin.DECLARED);
         declaring.stop();
 
         schedules().create(schedule("other", EVERY_SECOND).build());
@@ -332,7 +334,7 @@ class SchedulesTest {
         database.create();
         try (HikariDataSource pool = new HikariDataSource(TestSchema.poolConfig(database.url(), 8))) {
             new SchemaMigrator(pool, WorkerSchema.DEFAULT).migrate();
-            JobSchedules schedules = WorkerClient.jobSchedules(pool, WorkerSchema.DEFAULT, db.codec());
+            RecurringJobs schedules = WorkerClient.recurringJobs(pool, WorkerSchema.DEFAULT, db.codec());
             Worker worker = Worker.builder(pool).listener(events).build();
             worker.start();
             try {

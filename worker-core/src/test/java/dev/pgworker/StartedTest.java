@@ -5,6 +5,7 @@ import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 
@@ -14,7 +15,6 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
-import dev.pgworker.crontab.CronItemStatus;
 import dev.pgworker.crontab.Crontab;
 import dev.pgworker.event.WorkerEvent.CronStarted;
 import dev.pgworker.event.WorkerEvent.JobCompleted;
@@ -22,6 +22,8 @@ import dev.pgworker.job.ActiveWorker;
 import dev.pgworker.job.Task;
 import dev.pgworker.limit.Limit;
 import dev.pgworker.schedule.Recurrence;
+import dev.pgworker.schedule.RecurringJob;
+import dev.pgworker.schedule.RecurringQuery;
 import dev.pgworker.schedule.Schedule;
 import dev.pgworker.schema.SchemaMigrator;
 import dev.pgworker.schema.WorkerSchema;
@@ -68,8 +70,8 @@ class StartedTest {
         assertThat(db.queries().registeredWorkers())
                 .extracting(ActiveWorker::id)
                 .containsExactly(worker.id());
-        assertThat(worker.cronAdmin().list()).hasSize(2).allMatch(CronItemStatus::isRegistered);
-        assertThat(worker.jobSchedules().find("hourly")).isPresent();
+        assertThat(items(worker)).hasSize(2).allMatch(job -> job.createdAt() != null);
+        assertThat(worker.recurringJobs().find("hourly")).isPresent();
         assertThat(worker.jobLimits().find("one")).isPresent();
     }
 
@@ -81,9 +83,9 @@ class StartedTest {
             Awaitility.await().until(() -> worker.status().starting().equals(List.of(CRONTAB)));
             // The first try to register them is over.
             events.await(CronStarted.class);
-            assertThat(worker.cronAdmin().list())
+            assertThat(items(worker))
                     .hasSize(2)
-                    .allMatch(item -> item.isInThisCrontab() && !item.isRegistered() && item.nextExecution() != null);
+                    .allMatch(item -> item.schedule() != null && item.createdAt() == null && item.nextRun() != null);
             db.scheduler().addJob(WORK, 1);
             events.await(JobCompleted.class);
             assertThat(worker.status().starting()).containsExactly(CRONTAB);
@@ -92,7 +94,7 @@ class StartedTest {
 
         assertThat(worker.awaitStarted(PATIENCE)).isTrue();
 
-        assertThat(worker.cronAdmin().list()).hasSize(2).allMatch(CronItemStatus::isRegistered);
+        assertThat(items(worker)).hasSize(2).allMatch(job -> job.createdAt() != null);
         assertThat(worker.status().starting()).isEmpty();
     }
 
@@ -110,7 +112,7 @@ class StartedTest {
 
         assertThat(worker.awaitStarted(PATIENCE)).isTrue();
 
-        assertThat(worker.jobSchedules().find("hourly")).isPresent();
+        assertThat(worker.recurringJobs().find("hourly")).isPresent();
     }
 
     private Connection lock(String table) throws SQLException {
@@ -172,11 +174,16 @@ class StartedTest {
                         .contains("the worker is not registered yet", CRONTAB, "the worker does not look for jobs yet");
                 database.allowConnections();
                 Awaitility.await().until(() -> worker.awaitStarted(Duration.ofSeconds(1)));
-                assertThat(worker.cronAdmin().list()).allMatch(CronItemStatus::isRegistered);
+                assertThat(items(worker)).allMatch(job -> job.createdAt() != null);
             }
         } finally {
             database.allowConnections();
             database.drop();
         }
+    }
+
+    private static List<RecurringJob> items(Worker worker) {
+        return worker.recurringJobs()
+                .list(new RecurringQuery(null, null, null, null, Set.of(RecurringJob.Origin.CRONTAB), null, 100));
     }
 }

@@ -18,13 +18,12 @@ import picocli.CommandLine.ScopeType;
 import tools.jackson.databind.json.JsonMapper;
 
 import dev.pgworker.WorkerClient;
-import dev.pgworker.crontab.CronAdmin;
 import dev.pgworker.job.JobChanges;
 import dev.pgworker.job.JobQueries;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.WorkerOperations;
 import dev.pgworker.limit.JobLimits;
-import dev.pgworker.schedule.JobSchedules;
+import dev.pgworker.schedule.RecurringJobs;
 import dev.pgworker.schema.PeerIndexes;
 import dev.pgworker.schema.SchemaMigrator;
 import dev.pgworker.schema.WorkerSchema;
@@ -181,14 +180,10 @@ final class Session {
                 dataSource(), schema(), new PayloadCodec(new JsonMapper()), StepSettings.DEFAULT);
     }
 
-    CronAdmin crontab() {
-        return WorkerClient.cronAdmin(dataSource(), schema());
-    }
-
-    JobSchedules schedules() {
+    RecurringJobs recurring() {
         return acting(
-                WorkerClient.jobSchedules(dataSource(), schema(), new PayloadCodec(new JsonMapper())),
-                JobSchedules::actingAs);
+                WorkerClient.recurringJobs(dataSource(), schema(), new PayloadCodec(new JsonMapper())),
+                RecurringJobs::actingAs);
     }
 
     JobLimits limits() {

@@ -20,11 +20,12 @@ import dev.pgworker.history.HistoryOutcome;
 import dev.pgworker.job.JobKeyMode;
 import dev.pgworker.job.JobSort;
 import dev.pgworker.job.JobState;
+import dev.pgworker.schedule.RecurringJob.Origin;
 import dev.pgworker.schema.PeerIndexes;
 import dev.pgworker.schema.WorkerSchema;
 
 /**
- * The program {@code worker-cli}: what {@code JobScheduler}, {@code JobQueries}, {@code JobChanges}, {@code WorkerOperations}, {@code CronAdmin}, {@code JobSchedules} and
+ * The program {@code worker-cli}: what {@code JobScheduler}, {@code JobQueries}, {@code JobChanges}, {@code WorkerOperations}, {@code RecurringJobs} and
  * {@code SchemaMigrator} do, from a shell. It needs no Spring context, and so starts fast.
  *
  * @since 0.1.0
@@ -105,19 +106,14 @@ public final class WorkerCli {
                 .addSubcommand(new PauseCommands.Resume(session))
                 .addSubcommand(new PauseCommands.ListPauses(session))
                 .addSubcommand(new WorkersCommand(session))
-                .addSubcommand(new CommandLine(new CrontabCommand())
-                        .addSubcommand(new CheckCrontabCommand(session))
-                        .addSubcommand(new CrontabCommand.ListItems(session))
-                        .addSubcommand(new CrontabCommand.Pause(session))
-                        .addSubcommand(new CrontabCommand.Resume(session))
-                        .addSubcommand(new CrontabCommand.Forget(session)))
-                .addSubcommand(new CommandLine(new SchedulesCommand())
-                        .addSubcommand(new SchedulesCommand.ListSchedules(session))
-                        .addSubcommand(new SchedulesCommand.Show(session))
-                        .addSubcommand(new SchedulesCommand.Pause(session))
-                        .addSubcommand(new SchedulesCommand.Resume(session))
-                        .addSubcommand(new SchedulesCommand.Trigger(session))
-                        .addSubcommand(new SchedulesCommand.Delete(session)))
+                .addSubcommand(new CommandLine(new CrontabCommand()).addSubcommand(new CheckCrontabCommand(session)))
+                .addSubcommand(new CommandLine(new RecurringCommand())
+                        .addSubcommand(new RecurringCommand.ListAll(session))
+                        .addSubcommand(new RecurringCommand.Show(session))
+                        .addSubcommand(new RecurringCommand.Pause(session))
+                        .addSubcommand(new RecurringCommand.Resume(session))
+                        .addSubcommand(new RecurringCommand.Trigger(session))
+                        .addSubcommand(new RecurringCommand.Delete(session)))
                 .addSubcommand(new CommandLine(new LimitsCommand())
                         .addSubcommand(new LimitsCommand.ListLimits(session))
                         .addSubcommand(new LimitsCommand.Show(session))
@@ -131,6 +127,7 @@ public final class WorkerCli {
         abbreviateSynopsis(commands);
         return commands.setOut(terminal.out())
                 .setErr(terminal.err())
+                .registerConverter(Origin.class, new Names<>(Origin.class))
                 .registerConverter(JobSort.class, new Names<>(JobSort.class))
                 .registerConverter(HistoryOutcome.class, new Names<>(HistoryOutcome.class))
                 .registerConverter(JobState.class, new Names<>(JobState.class))

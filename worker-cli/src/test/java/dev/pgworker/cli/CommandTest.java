@@ -567,18 +567,18 @@ class CommandTest {
     @Test
     void pausesRecurringJobs() throws Exception {
         sql("insert into graphile_worker._private_known_crontabs values ('rollup', now(), now())");
-        assertThat(terminal.run("crontab", "pause", "rollup", "none")).isEqualTo(ExitStatus.NOT_FOUND);
+        assertThat(terminal.run("recurring", "pause", "rollup", "none")).isEqualTo(ExitStatus.NOT_FOUND);
         assertThat(terminal.errors()).isEqualTo("rollup paused\nNo recurring job none\n");
-        assertThat(terminal.run("crontab", "list", "-o", "json")).isZero();
-        assertThat(json().get("items").get(0).get("pausedSince").asString()).isNotEmpty();
-        assertThat(terminal.run("crontab", "resume", "rollup")).isZero();
-        assertThat(terminal.run("crontab", "resume", "rollup", "-o", "json")).isZero();
+        assertThat(terminal.run("recurring", "list", "-o", "json")).isZero();
+        assertThat(json().get("recurring").get(0).get("pausedSince").asString()).isNotEmpty();
+        assertThat(terminal.run("recurring", "resume", "rollup")).isZero();
+        assertThat(terminal.run("recurring", "resume", "rollup", "-o", "json")).isZero();
         assertThat(terminal.errors()).isEqualTo("rollup was not paused\n");
-        assertThat(terminal.run("crontab", "list")).isZero();
+        assertThat(terminal.run("recurring", "list")).isZero();
         assertThat(terminal.output()).contains("rollup");
-        assertThat(terminal.run("crontab", "forget", "rollup")).isZero();
-        assertThat(terminal.errors()).isEqualTo("rollup forgotten\n");
-        assertThat(terminal.run("crontab", "forget", "rollup")).isEqualTo(ExitStatus.NOT_FOUND);
+        assertThat(terminal.run("recurring", "delete", "rollup", "--yes")).isZero();
+        assertThat(terminal.errors()).isEqualTo("rollup deleted\n");
+        assertThat(terminal.run("recurring", "delete", "rollup", "--yes")).isEqualTo(ExitStatus.NOT_FOUND);
     }
 
     @Test
@@ -690,58 +690,62 @@ class CommandTest {
                 "select graphile_worker.pgworker_put_schedule('report/a', 'report', cron => '0 30 4 * * *', zone => 'Asia/Tokyo')");
         sql(
                 "select graphile_worker.pgworker_put_schedule('b', 'other', fixed_rate => '90 minutes', origin => '2026-01-01T00:00:00Z', overlap => 'skip')");
-        assertThat(terminal.run("schedules", "list", "-o", "json")).isZero();
-        assertThat(json().get("schedules").get(0).get("name").asString()).isEqualTo("b");
-        assertThat(json().get("schedules").get(0).get("every").asString()).isEqualTo("PT1H30M");
-        assertThat(terminal.run("schedules", "list", "--prefix", "report/")).isZero();
+        assertThat(terminal.run("recurring", "list", "-o", "json")).isZero();
+        assertThat(json().get("recurring").get(0).get("id").asString()).isEqualTo("b");
+        assertThat(json().get("recurring").get(0).get("every").asString()).isEqualTo("PT1H30M");
+        assertThat(terminal.run("recurring", "list", "--prefix", "report/")).isZero();
         assertThat(terminal.output()).contains("0 30 4 * * * Asia/Tokyo").doesNotContain("other");
-        assertThat(terminal.run("schedules", "list", "-n", "1")).isZero();
+        assertThat(terminal.run("recurring", "list", "-n", "1")).isZero();
         assertThat(terminal.errors()).isEqualTo("There may be more: --after b\n");
-        assertThat(terminal.run("schedules", "list", "-n", "0")).isEqualTo(ExitStatus.USAGE);
+        assertThat(terminal.run("recurring", "list", "--origin", "crontab,declared"))
+                .isZero();
+        assertThat(terminal.output()).doesNotContain("report/a");
+        assertThat(terminal.run("recurring", "list", "--origin", "mars")).isEqualTo(ExitStatus.USAGE);
+        assertThat(terminal.run("recurring", "list", "-n", "0")).isEqualTo(ExitStatus.USAGE);
 
-        assertThat(terminal.run("schedules", "show", "report/a", "--runs", "3", "-o", "json"))
+        assertThat(terminal.run("recurring", "show", "report/a", "--runs", "3", "-o", "json"))
                 .isZero();
         assertThat(json().get("nextRuns").size()).isEqualTo(3);
-        assertThat(terminal.run("schedules", "show", "b")).isZero();
+        assertThat(terminal.run("recurring", "show", "b")).isZero();
         assertThat(terminal.output()).contains("fixed_rate", "nextRuns");
-        assertThat(terminal.run("schedules", "show", "none")).isEqualTo(ExitStatus.NOT_FOUND);
-        assertThat(terminal.run("schedules", "show", "b", "--runs", "1001")).isEqualTo(ExitStatus.USAGE);
+        assertThat(terminal.run("recurring", "show", "none")).isEqualTo(ExitStatus.NOT_FOUND);
+        assertThat(terminal.run("recurring", "show", "b", "--runs", "1001")).isEqualTo(ExitStatus.USAGE);
 
-        assertThat(terminal.run("schedules", "pause", "b", "none")).isEqualTo(ExitStatus.NOT_FOUND);
-        assertThat(terminal.errors()).isEqualTo("b paused\nNo schedule none\n");
-        assertThat(terminal.run("schedules", "list", "--paused", "-o", "json")).isZero();
-        assertThat(json().get("schedules").get(0).get("pausedBy").asString())
+        assertThat(terminal.run("recurring", "pause", "b", "none")).isEqualTo(ExitStatus.NOT_FOUND);
+        assertThat(terminal.errors()).isEqualTo("b paused\nNo recurring job none\n");
+        assertThat(terminal.run("recurring", "list", "--paused", "-o", "json")).isZero();
+        assertThat(json().get("recurring").get(0).get("pausedBy").asString())
                 .isEqualTo(System.getProperty("user.name"));
-        assertThat(terminal.run("schedules", "list", "--no-paused", "-o", "json"))
+        assertThat(terminal.run("recurring", "list", "--no-paused", "-o", "json"))
                 .isZero();
-        assertThat(json().get("schedules").get(0).get("name").asString()).isEqualTo("report/a");
-        assertThat(terminal.run("schedules", "resume", "b")).isZero();
-        assertThat(terminal.run("schedules", "resume", "b", "-o", "json")).isZero();
+        assertThat(json().get("recurring").get(0).get("id").asString()).isEqualTo("report/a");
+        assertThat(terminal.run("recurring", "resume", "b")).isZero();
+        assertThat(terminal.run("recurring", "resume", "b", "-o", "json")).isZero();
         assertThat(terminal.errors()).isEqualTo("b was not paused\n");
 
-        assertThat(terminal.run("schedules", "trigger", "b", "--payload", "{\"n\": 1.10}", "-o", "json"))
+        assertThat(terminal.run("recurring", "trigger", "b", "--payload", "{\"n\": 1.10}", "-o", "json"))
                 .as(terminal.errors())
                 .isZero();
         assertThat(json().get("payload").get("n").asInt()).isEqualTo(1);
         assertThat(json().get("payload").get("_cron").get("schedule").asString())
                 .isEqualTo("b");
-        assertThat(terminal.run("schedules", "trigger", "b", "--payload", "[1]"))
+        assertThat(terminal.run("recurring", "trigger", "b", "--payload", "[1]"))
                 .isEqualTo(ExitStatus.USAGE);
-        assertThat(terminal.run("schedules", "trigger", "none")).isEqualTo(ExitStatus.NOT_FOUND);
+        assertThat(terminal.run("recurring", "trigger", "none")).isEqualTo(ExitStatus.NOT_FOUND);
 
-        assertThat(terminal.run("schedules", "delete", "b")).isEqualTo(ExitStatus.NOT_CONFIRMED);
-        assertThat(terminal.run("schedules", "delete", "b", "--yes")).isZero();
+        assertThat(terminal.run("recurring", "delete", "b")).isEqualTo(ExitStatus.NOT_CONFIRMED);
+        assertThat(terminal.run("recurring", "delete", "b", "--yes")).isZero();
         assertThat(value("select count(*) from graphile_worker.pgworker_schedules"))
                 .isEqualTo("1");
-        assertThat(terminal.run("schedules")).isEqualTo(ExitStatus.USAGE);
+        assertThat(terminal.run("recurring")).isEqualTo(ExitStatus.USAGE);
     }
 
     @Test
     void forgetsRecurringJobs() throws Exception {
         sql("insert into graphile_worker._private_known_crontabs values ('gone', now(), now()), ('kept', now(), null)");
-        assertThat(terminal.run("crontab", "forget", "gone", "none")).isEqualTo(ExitStatus.NOT_FOUND);
-        assertThat(terminal.errors()).isEqualTo("gone forgotten\nNo recurring job none\n");
-        assertThat(terminal.run("crontab", "list")).isZero();
+        assertThat(terminal.run("recurring", "delete", "gone", "none", "--yes")).isEqualTo(ExitStatus.NOT_FOUND);
+        assertThat(terminal.errors()).isEqualTo("gone deleted\nNo recurring job none\n");
+        assertThat(terminal.run("recurring", "list")).isZero();
         assertThat(terminal.output()).contains("kept").doesNotContain("gone");
     }
 

@@ -59,7 +59,7 @@ class DocumentationTest {
     }
 
     /** Commands that have commands of their own. */
-    private static final Set<String> GROUPS = Set.of("crontab", "limits", "schedules");
+    private static final Set<String> GROUPS = Set.of("crontab", "limits", "recurring");
 
     private static Set<String> names(Stream<OptionSpec> options) {
         return options.flatMap(option -> Stream.of(option.names())).collect(Collectors.toCollection(TreeSet::new));

@@ -77,8 +77,11 @@ public @interface CronJob {
      */
     String zone() default "";
 
-    /** What happens to an execution while the job of the previous one still waits or runs. */
-    Overlap overlap() default Overlap.ALLOW;
+    /**
+     * What happens to an execution of a schedule while the job of the previous one still waits or runs; one value at most. The
+     * default is {@link Overlap#SKIP}, and {@link Overlap#QUEUE} with {@link Misfire#RUN_ALL}. Jobs of a crontab's item may overlap.
+     */
+    Overlap[] overlap() default {};
 
     /** What happens to executions that were missed. An item of a crontab makes up for them with {@link #fill()} alone. */
     Misfire misfire() default Misfire.SKIP;

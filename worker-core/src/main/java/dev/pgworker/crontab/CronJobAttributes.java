@@ -6,6 +6,7 @@ import java.time.Instant;
 import java.time.OffsetDateTime;
 import java.time.ZoneId;
 import java.time.ZoneOffset;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -19,7 +20,6 @@ import org.springframework.scheduling.annotation.Scheduled;
 import dev.pgworker.internal.pattern.CronPattern;
 import dev.pgworker.internal.pattern.CronSchedule;
 import dev.pgworker.schedule.Misfire;
-import dev.pgworker.schedule.Overlap;
 import dev.pgworker.schedule.Recurrence;
 import dev.pgworker.schedule.Schedule;
 
@@ -93,7 +93,7 @@ final class CronJobAttributes {
     }
 
     private boolean hasAttributesOfSchedules() {
-        return given.overlap() != Overlap.ALLOW
+        return given.overlap().length > 0
                 || given.misfire() != Misfire.SKIP
                 || !(given.origin() + given.jitter() + given.startsAt() + given.endsAt()).isEmpty();
     }
@@ -114,6 +114,9 @@ final class CronJobAttributes {
         Duration jitter = reader.read("jitter", given.jitter(), text -> duration("jitter", text));
         Instant startsAt = reader.read("startsAt", given.startsAt(), text -> instant("startsAt", text));
         Instant endsAt = reader.read("endsAt", given.endsAt(), text -> instant("endsAt", text));
+        if (given.overlap().length > 1) {
+            reader.add("overlap", Arrays.toString(given.overlap()), "overlap must be one of ALLOW, QUEUE and SKIP");
+        }
         if (!given.fill().isEmpty() && given.misfire() == Misfire.SKIP) {
             reader.add(
                     "fill",
@@ -126,7 +129,7 @@ final class CronJobAttributes {
         try {
             Schedule schedule = Schedule.builder(options.name(), recurrence, options.task(), options.payload())
                     .spec(options.spec())
-                    .overlap(given.overlap())
+                    .overlap(given.overlap().length == 0 ? null : given.overlap()[0])
                     .misfire(given.misfire())
                     .backfill(options.fill())
                     .jitter(Objects.requireNonNullElse(jitter, Duration.ZERO))

@@ -38,8 +38,9 @@ public final class Schedule {
         this.name = Arguments.requireGivenText("name", builder.name, 128);
         this.recurrence = Arguments.requireNonNull("recurrence", builder.recurrence);
         this.job = builder.job;
-        this.overlap = Arguments.requireNonNull("overlap", builder.overlap);
         this.misfire = Arguments.requireNonNull("misfire", builder.misfire);
+        Overlap usual = misfire == Misfire.RUN_ALL ? Overlap.QUEUE : Overlap.SKIP;
+        this.overlap = builder.overlap == null ? usual : builder.overlap;
         this.backfill = builder.backfill == null
                 ? null
                 : Arguments.requireSpan("backfill", builder.backfill, SHORTEST_BACKFILL, LONGEST_BACKFILL);
@@ -235,7 +236,7 @@ public final class Schedule {
         private final String name;
         private Recurrence recurrence;
         private JobRequest job;
-        private Overlap overlap = Overlap.ALLOW;
+        private @Nullable Overlap overlap;
         private Misfire misfire = Misfire.SKIP;
         private @Nullable Duration backfill;
         private Duration jitter = Duration.ZERO;
@@ -266,8 +267,11 @@ public final class Schedule {
             return this;
         }
 
-        /** Sets what happens while the previous job still waits or runs; {@link Overlap#ALLOW} by default. */
-        public Builder overlap(Overlap overlap) {
+        /**
+         * Sets what happens while the previous job still waits or runs. The default, null, is {@link Overlap#SKIP}, and {@link
+         * Overlap#QUEUE} with {@link Misfire#RUN_ALL}; {@link Overlap#ALLOW} lets several jobs run at the same time.
+         */
+        public Builder overlap(@Nullable Overlap overlap) {
             this.overlap = overlap;
             return this;
         }

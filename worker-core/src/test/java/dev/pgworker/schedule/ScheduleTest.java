@@ -139,17 +139,17 @@ class ScheduleTest {
     void aQueryIsChecked() {
         for (int limit : new int[] {0, 1_001}) {
             assertThatIllegalArgumentException()
-                    .isThrownBy(() -> new ScheduleQuery(null, null, null, null, limit))
+                    .isThrownBy(() -> new RecurringQuery(null, null, null, null, limit))
                     .withMessage("limit must be between 1 and 1000, but is " + limit);
         }
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> new ScheduleQuery("a\0", null, null, null, 1))
+                .isThrownBy(() -> new RecurringQuery("a\0", null, null, null, 1))
                 .withMessageStartingWith("prefix must not contain the NUL character");
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> new ScheduleQuery(null, "\udc00", null, null, 1))
+                .isThrownBy(() -> new RecurringQuery(null, "\udc00", null, null, 1))
                 .withMessageStartingWith("task must not contain a lone surrogate");
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> new ScheduleQuery(null, null, null, "\0", 1))
+                .isThrownBy(() -> new RecurringQuery(null, null, null, "\0", 1))
                 .withMessageStartingWith("after must not contain the NUL character");
     }
 

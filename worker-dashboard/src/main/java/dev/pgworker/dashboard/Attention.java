@@ -18,7 +18,7 @@ import dev.pgworker.job.ActiveWorker;
 import dev.pgworker.job.JobBacklog;
 import dev.pgworker.job.Pause;
 import dev.pgworker.job.PauseTarget;
-import dev.pgworker.schedule.ScheduleStatus;
+import dev.pgworker.schedule.RecurringJob;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
@@ -128,23 +128,23 @@ final class Attention {
     }
 
     private void schedules() {
-        List<ScheduleStatus> problems = snapshot.problems();
+        List<RecurringJob> problems = snapshot.problems();
         if (problems.isEmpty()) {
             return;
         }
-        ScheduleStatus first = problems.get(0);
+        RecurringJob first = problems.get(0);
         if (problems.size() == 1) {
             add(
                     Level.ERROR,
-                    "The schedule " + first.name() + " is not executed: " + first.problem(),
-                    "recurring/schedule?name=" + UriUtils.encode(first.name(), UTF_8));
+                    "The schedule " + first.id() + " is not executed: " + first.problem(),
+                    "recurring/schedule?name=" + UriUtils.encode(first.id(), UTF_8));
             return;
         }
         boolean more = problems.size() == Overviews.MOST_PROBLEMS;
         add(
                 Level.ERROR,
-                problems.size() + (more ? " or more" : "") + " schedules are not executed, such as " + first.name()
-                        + ": " + first.problem(),
+                problems.size() + (more ? " or more" : "") + " schedules are not executed, such as " + first.id() + ": "
+                        + first.problem(),
                 "recurring?show=problem");
     }
 

@@ -6,14 +6,16 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 
 import org.jspecify.annotations.Nullable;
 
 import dev.pgworker.autoconfigure.WorkerInstance;
-import dev.pgworker.crontab.CronItem;
-import dev.pgworker.crontab.CronItemStatus;
 import dev.pgworker.history.HistoryEntry;
 import dev.pgworker.history.HistoryQuery;
+import dev.pgworker.schedule.RecurringJob;
+import dev.pgworker.schedule.RecurringQuery;
+import dev.pgworker.schedule.Schedule;
 
 /** Recurring jobs as the pages get them: those of a worker, and those of others that share its schema. */
 final class CronViews {
@@ -26,10 +28,10 @@ final class CronViews {
      *
      * @param worker the worker of this application; null if it is another application
      */
-    private record Known(CronItemStatus status, @Nullable String worker) {
+    private record Known(RecurringJob status, @Nullable String worker) {
 
-        @Nullable CronItem item() {
-            return status.item();
+        @Nullable Schedule item() {
+            return status.schedule();
         }
     }
 
@@ -54,7 +56,7 @@ final class CronViews {
                         "items",
                         items.stream()
                                 .map(item -> view(
-                                        item, runs.getOrDefault(item.status().identifier(), Runs.none(null)), views))
+                                        item, runs.getOrDefault(item.status().id(), Runs.none(null)), views))
                                 .toList());
     }
 
@@ -62,7 +64,7 @@ final class CronViews {
     @Nullable Map<String, @Nullable Object> one(Source source, String identifier, JobViews views, int payloadLimit) {
         List<Known> items = source.readPrimary(() -> items(source));
         for (Known item : items) {
-            if (item.status().identifier().equals(identifier)) {
+            if (item.status().id().equals(identifier)) {
                 Map<String, Runs> runs = runs(source, List.of(item), items, payloadLimit);
                 return view(item, runs.getOrDefault(identifier, Runs.none(null)), views);
             }
@@ -74,11 +76,11 @@ final class CronViews {
         WorkerInstance own = source.instance();
         Map<String, Known> ofSiblings = ofSiblings(source);
         List<Known> items = new ArrayList<>();
-        for (CronItemStatus status : own.cronAdmin().list()) {
-            Known ofSibling = ofSiblings.remove(status.identifier());
+        for (RecurringJob status : items(own)) {
+            Known ofSibling = ofSiblings.remove(status.id());
             items.add(
-                    status.item() != null || ofSibling == null
-                            ? new Known(status, status.item() == null ? null : own.name())
+                    status.schedule() != null || ofSibling == null
+                            ? new Known(status, status.schedule() == null ? null : own.name())
                             : ofSibling);
         }
         // Those that no worker has registered yet.
@@ -86,12 +88,17 @@ final class CronViews {
         return items;
     }
 
+    private static List<RecurringJob> items(WorkerInstance instance) {
+        return instance.recurringJobs()
+                .list(new RecurringQuery(null, null, null, null, Set.of(RecurringJob.Origin.CRONTAB), null, 1000));
+    }
+
     private static Map<String, Known> ofSiblings(Source source) {
         Map<String, Known> known = new LinkedHashMap<>();
         for (WorkerInstance sibling : source.siblings()) {
-            for (CronItemStatus status : sibling.cronAdmin().list()) {
-                if (status.item() != null) {
-                    known.putIfAbsent(status.identifier(), new Known(status, sibling.name()));
+            for (RecurringJob status : items(sibling)) {
+                if (status.schedule() != null) {
+                    known.putIfAbsent(status.id(), new Known(status, sibling.name()));
                 }
             }
         }
@@ -107,47 +114,48 @@ final class CronViews {
         String unread = null;
         int read = 0;
         for (Known known : some) {
-            CronItem item = known.item();
+            Schedule item = known.item();
             if (item == null) {
                 continue;
             }
             if (!isTold(item, items)) {
                 runs.put(
-                        item.identifier(),
-                        Runs.none("Several recurring jobs run the task " + item.task()
+                        item.name(),
+                        Runs.none("Several recurring jobs run the task "
+                                + item.job().identifier()
                                 + ", and its runs do not say which. A job key of its own tells them apart."));
             } else if (unread != null) {
-                runs.put(item.identifier(), Runs.none(unread));
+                runs.put(item.name(), Runs.none(unread));
             } else if (read++ >= MOST_ITEMS_WITH_RUNS) {
                 runs.put(
-                        item.identifier(),
+                        item.name(),
                         Runs.none("Only the first " + MOST_ITEMS_WITH_RUNS + " recurring jobs have their runs here."));
             } else {
                 Source.Part<List<HistoryEntry>> part =
                         source.partBeside("The history is not shown", () -> runs(source, item, payloadLimit));
                 unread = part.error();
                 List<HistoryEntry> entries = part.value();
-                runs.put(item.identifier(), entries == null ? Runs.none(unread) : new Runs(entries, null));
+                runs.put(item.name(), entries == null ? Runs.none(unread) : new Runs(entries, null));
             }
         }
         return runs;
     }
 
-    private static boolean isTold(CronItem item, List<Known> items) {
-        String key = item.spec().jobKey();
+    private static boolean isTold(Schedule item, List<Known> items) {
+        String key = item.job().spec().jobKey();
         return items.stream()
                         .map(Known::item)
                         .filter(other -> other != null
-                                && other.task().equals(item.task())
-                                && (key == null || key.equals(other.spec().jobKey())))
+                                && other.job().identifier().equals(item.job().identifier())
+                                && (key == null || key.equals(other.job().spec().jobKey())))
                         .count()
                 == 1;
     }
 
-    private static List<HistoryEntry> runs(Source source, CronItem item, int payloadLimit) {
+    private static List<HistoryEntry> runs(Source source, Schedule item, int payloadLimit) {
         HistoryQuery query = HistoryQuery.builder()
-                .taskIdentifier(item.task())
-                .key(item.spec().jobKey())
+                .taskIdentifier(item.job().identifier())
+                .key(item.job().spec().jobKey())
                 .payloadLimit(payloadLimit)
                 .pageSize(RUNS)
                 .build();
@@ -155,27 +163,29 @@ final class CronViews {
     }
 
     private static Map<String, @Nullable Object> view(Known known, Runs runs, JobViews views) {
-        CronItemStatus status = known.status();
-        CronItem item = status.item();
+        RecurringJob status = known.status();
+        Schedule item = status.schedule();
         View view = new View()
-                .put("identifier", status.identifier())
-                .put("task", item == null ? null : item.task())
-                .put("pattern", item == null ? null : item.schedule())
-                .put("words", item == null ? null : CronWords.describe(item.schedule(), item.zone()))
+                .put("identifier", status.id())
+                .put("task", item == null ? null : item.job().identifier())
+                .put("pattern", item == null ? null : item.recurrence().expression())
+                .put("words", item == null ? null : RecurrenceWords.describe(item.recurrence()))
                 .put(
                         "timezone",
-                        item == null || item.zone() == null ? null : item.zone().getId())
+                        item == null || item.recurrence().zone() == null
+                                ? null
+                                : item.recurrence().zone().getId())
                 .put("next", next(status))
-                .put("lastExecution", status.lastExecution())
-                .put("knownSince", status.knownSince())
-                .put("registered", status.isRegistered())
+                .put("lastExecution", status.lastRun())
+                .put("knownSince", status.createdAt())
+                .put("registered", status.createdAt() != null)
                 .put("pausedSince", status.pausedSince())
                 .put("own", item != null)
                 .put("worker", known.worker());
         if (item != null) {
             Object payload = item.job().payload();
             String json = payload == null ? null : new String(Json.bytes(payload), StandardCharsets.UTF_8);
-            views.putJson(view, "payload", item.task(), json, PayloadRule.LONG);
+            views.putJson(view, "payload", item.job().identifier(), json, PayloadRule.LONG);
         }
         return view.put(
                         "lastRuns",
@@ -186,12 +196,12 @@ final class CronViews {
                 .map();
     }
 
-    private static List<String> next(CronItemStatus status) {
+    private static List<String> next(RecurringJob status) {
         List<String> next = new ArrayList<>();
-        Instant execution = status.nextExecution();
+        Instant execution = status.nextRun();
         while (execution != null && next.size() < RUNS) {
             next.add(execution.toString());
-            execution = status.item() == null ? null : status.item().nextDue(execution);
+            execution = status.schedule() == null ? null : status.schedule().nextDue(execution);
         }
         return next;
     }

@@ -17,7 +17,7 @@ import dev.pgworker.job.JobQueries;
 import dev.pgworker.job.JobQuery;
 import dev.pgworker.job.Pause;
 import dev.pgworker.job.RunningJob;
-import dev.pgworker.schedule.ScheduleStatus;
+import dev.pgworker.schedule.RecurringJob;
 import dev.pgworker.statistics.StatisticsPoint;
 
 /**
@@ -60,7 +60,7 @@ final class Overviews {
             List<ActiveWorker> workers,
             Source.Part<HistoryStatus> history,
             List<Pause> pauses,
-            List<ScheduleStatus> problems,
+            List<RecurringJob> problems,
             @Nullable Long newestId,
             @Nullable StatisticsPoint point,
             @Nullable StatisticsPoint lastHour,

@@ -5,6 +5,7 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 
 import org.jspecify.annotations.Nullable;
@@ -14,10 +15,10 @@ import tools.jackson.databind.JsonNode;
 import dev.pgworker.history.HistoryEntry;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobState;
-import dev.pgworker.schedule.JobSchedules;
+import dev.pgworker.schedule.RecurringJob;
+import dev.pgworker.schedule.RecurringJobs;
+import dev.pgworker.schedule.RecurringQuery;
 import dev.pgworker.schedule.Schedule;
-import dev.pgworker.schedule.ScheduleQuery;
-import dev.pgworker.schedule.ScheduleStatus;
 
 /** What the pages read and change of the schedules of the database. Lists are read page by page, in the order of names. */
 final class ScheduleApi {
@@ -43,29 +44,30 @@ final class ScheduleApi {
 
     View list(Source source, Input input, Visitor visitor) {
         int limit = input.integer("limit", PAGE, 1, LARGEST_PAGE);
-        ScheduleQuery query = new ScheduleQuery(
+        RecurringQuery query = new RecurringQuery(
                 input.text("prefix"),
                 input.text("task"),
                 input.optionalFlag("paused"),
                 input.optionalFlag("problem"),
+                RecurringQuery.SCHEDULES,
                 input.text("after"),
                 limit + 1);
-        List<ScheduleStatus> found =
-                source.readPrimary(() -> source.instance().jobSchedules().list(query));
-        List<ScheduleStatus> page = found.subList(0, Math.min(limit, found.size()));
+        List<RecurringJob> found =
+                source.readPrimary(() -> source.instance().recurringJobs().list(query));
+        List<RecurringJob> page = found.subList(0, Math.min(limit, found.size()));
         ScheduleViews views = new ScheduleViews(jobViews(visitor));
         return new View()
                 .put("schedules", page.stream().map(views::listed).toList())
-                .put("next", found.size() > limit ? page.get(page.size() - 1).name() : null);
+                .put("next", found.size() > limit ? page.get(page.size() - 1).id() : null);
     }
 
     /** Shows a schedule, or else the item of the crontab that has the name. */
     View one(Source source, Input input, Visitor visitor) {
         String name = input.given("name");
-        Optional<ScheduleStatus> found =
-                source.readPrimary(() -> source.instance().jobSchedules().find(name));
-        if (found.isPresent()) {
-            ScheduleStatus status = found.get();
+        Optional<RecurringJob> found =
+                source.readPrimary(() -> source.instance().recurringJobs().find(name));
+        if (found.isPresent() && found.get().origin() != RecurringJob.Origin.CRONTAB) {
+            RecurringJob status = found.get();
             View view = new ScheduleViews(jobViews(visitor)).whole(status);
             Long lastJob = status.lastJobId();
             view.put("lastJob", lastJob == null ? null : source.read(() -> lastJob(source, lastJob)));
@@ -113,8 +115,8 @@ final class ScheduleApi {
         return view.put("next", ScheduleViews.texts(next));
     }
 
-    private static JobSchedules acting(Source source, Visitor visitor) {
-        return source.instance().jobSchedules().actingAs(visitor.actingName());
+    private static RecurringJobs acting(Source source, Visitor visitor) {
+        return source.instance().recurringJobs().actingAs(visitor.actingName());
     }
 
     View create(Source source, Input input, Visitor visitor) {
@@ -150,14 +152,14 @@ final class ScheduleApi {
         String name = input.given("name");
         Instant readAs = input.instant("updatedAt");
         return source.change(() -> {
-            JobSchedules schedules = acting(source, visitor);
-            ScheduleStatus status = schedules.find(name).orElseThrow(() -> noSuch(name));
-            if (status.declared()) {
+            RecurringJobs schedules = acting(source, visitor);
+            RecurringJob status = schedules.find(name).orElseThrow(() -> noSuch(name));
+            if (status.origin() == RecurringJob.Origin.DECLARED) {
                 throw new Refusal(
                         409,
                         "An application declares this schedule at its start, and would change it back. Change it there.");
             }
-            if (!status.updatedAt().equals(readAs)) {
+            if (!Objects.equals(status.updatedAt(), readAs)) {
                 throw new Refusal(409, "The schedule has been changed meanwhile. Close this, and look at it again.");
             }
             Schedule former = status.schedule();
@@ -195,7 +197,7 @@ final class ScheduleApi {
         if (payload != null && !mayAdd) {
             throw new Refusal(403, "With another payload, you also need the action " + DashboardAction.ADD.id() + ".");
         }
-        JobSchedules schedules = acting(source, visitor);
+        RecurringJobs schedules = acting(source, visitor);
         Job job = payload == null ? schedules.trigger(name) : schedules.trigger(name, payload);
         return job.isSkipped()
                 ? new View().put("jobId", null).put("text", "The application prevented that the job was added.")

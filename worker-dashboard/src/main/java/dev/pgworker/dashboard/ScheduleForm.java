@@ -48,7 +48,7 @@ final class ScheduleForm {
         Recurrence recurrence = recurrence(input, mistakes);
         Object given = mistakes.read(payload);
         List<Consumer<Schedule.Builder>> parts = new ArrayList<>(times(input));
-        parts.add(builder -> builder.overlap(constant(input, "overlap", Overlap.class, Overlap.ALLOW)));
+        parts.add(builder -> builder.overlap(constant(input, "overlap", Overlap.class, Overlap.SKIP)));
         parts.add(builder -> builder.misfire(constant(input, "misfire", Misfire.class, Misfire.SKIP)));
         parts.add(builder -> builder.backfill(input.duration("backfill")));
         tryEach(parts, mistakes);

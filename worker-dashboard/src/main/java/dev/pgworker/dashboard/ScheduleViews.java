@@ -12,8 +12,8 @@ import org.jspecify.annotations.Nullable;
 
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.schedule.Recurrence;
+import dev.pgworker.schedule.RecurringJob;
 import dev.pgworker.schedule.Schedule;
-import dev.pgworker.schedule.ScheduleStatus;
 
 /** Schedules of the database as the pages get them. */
 final class ScheduleViews {
@@ -36,16 +36,16 @@ final class ScheduleViews {
     }
 
     /** Returns a schedule of a list. */
-    Map<String, @Nullable Object> listed(ScheduleStatus status) {
+    Map<String, @Nullable Object> listed(RecurringJob status) {
         return base(status).map();
     }
 
-    private static View base(ScheduleStatus status) {
+    private static View base(RecurringJob status) {
         Schedule schedule = status.schedule();
         View view = new View()
-                .put("name", status.name())
+                .put("name", status.id())
                 .put("state", state(status))
-                .put("declared", status.declared())
+                .put("declared", status.origin() == RecurringJob.Origin.DECLARED)
                 .put("next", status.nextRun())
                 .put("lastRun", status.lastRun())
                 .put("lastJobId", status.lastJobId())
@@ -57,7 +57,7 @@ final class ScheduleViews {
         return view;
     }
 
-    private static State state(ScheduleStatus status) {
+    private static State state(RecurringJob status) {
         if (status.problem() != null || status.schedule() == null) {
             return State.PROBLEM;
         }
@@ -82,7 +82,7 @@ final class ScheduleViews {
     }
 
     /** Returns a schedule on a page of its own. */
-    View whole(ScheduleStatus status) {
+    View whole(RecurringJob status) {
         View view = base(status).put("createdAt", status.createdAt()).put("updatedAt", status.updatedAt());
         Schedule schedule = status.schedule();
         if (schedule == null) {

@@ -16,8 +16,8 @@ import org.springframework.transaction.support.TransactionTemplate;
 import dev.pgworker.autoconfigure.WorkerInstance;
 import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.job.JobQueries;
-import dev.pgworker.schedule.ScheduleQuery;
-import dev.pgworker.schedule.ScheduleStatus;
+import dev.pgworker.schedule.RecurringJob;
+import dev.pgworker.schedule.RecurringQuery;
 
 /** What the dashboard reads of one worker: each time in a transaction that changes nothing and takes a bounded time. */
 final class Source {
@@ -146,10 +146,10 @@ final class Source {
      * be read, which the page of recurring jobs says. They are read where the worker itself reads, which may be away while a
      * replica answers.
      */
-    List<ScheduleStatus> schedulesWithProblem(int limit) {
-        ScheduleQuery query = new ScheduleQuery(null, null, null, true, null, limit);
+    List<RecurringJob> schedulesWithProblem(int limit) {
+        RecurringQuery query = new RecurringQuery(null, null, null, true, RecurringQuery.SCHEDULES, null, limit);
         try {
-            return execute(nestedPrimary, () -> instance.jobSchedules().list(query));
+            return execute(nestedPrimary, () -> instance.recurringJobs().list(query));
         } catch (DataAccessException | TransactionException e) {
             log.debug("Schedules cannot be read", e);
             return List.of();

@@ -18,7 +18,6 @@ import org.slf4j.Logger;
 import tools.jackson.databind.JsonNode;
 
 import dev.pgworker.autoconfigure.WorkerInstance;
-import dev.pgworker.crontab.CronAdmin;
 import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.job.Cancellation;
 import dev.pgworker.job.CleanupPreview;
@@ -36,6 +35,7 @@ import dev.pgworker.job.Rescheduling;
 import dev.pgworker.job.SweepOptions;
 import dev.pgworker.job.SweepResult;
 import dev.pgworker.job.WorkerOperations;
+import dev.pgworker.schedule.RecurringJobs;
 
 /** What the pages change: each change in the name of the user, and with a sentence that says what was done. */
 final class WriteApi {
@@ -410,32 +410,21 @@ final class WriteApi {
     }
 
     View cron(Source source, String what, Input input, Visitor visitor) {
-        String identifier = input.required("identifier");
-        CronAdmin cron = scheduling(source, identifier).cronAdmin();
-        View view = new View();
-        switch (what) {
+        String id = input.required("identifier");
+        RecurringJobs recurring = scheduling(source, id).recurringJobs().actingAs(visitor.actingName());
+        return switch (what) {
             case "trigger" -> {
-                Job job = cron.trigger(identifier);
-                log.info("{} triggered {}: job {}", visitor.actingName(), identifier, job.id());
-                view.put("jobId", job.id()).put("text", "Job " + job.id() + " was added.");
+                Job job = recurring.trigger(id);
+                yield new View().put("jobId", job.id()).put("text", "Job " + job.id() + " was added.");
             }
-            case "pause" -> {
-                boolean changed = cron.pause(identifier);
-                log.info("{} paused {}", visitor.actingName(), identifier);
-                view.put("text", changed ? identifier + " is paused." : identifier + " was paused before.");
-            }
-            case "resume" -> {
-                boolean changed = cron.resume(identifier);
-                log.info("{} resumed {}", visitor.actingName(), identifier);
-                view.put("text", changed ? identifier + " runs again." : identifier + " was not paused.");
-            }
-            case "forget" -> {
-                boolean changed = cron.forget(identifier);
-                log.info("{} had {} forgotten", visitor.actingName(), identifier);
-                view.put("text", changed ? identifier + " is forgotten." : identifier + " was no longer known.");
-            }
+            case "pause" -> said(id, recurring.pause(id) ? " is paused." : " was paused before.");
+            case "resume" -> said(id, recurring.resume(id) ? " runs again." : " was not paused.");
+            case "forget" -> said(id, recurring.delete(id) ? " is forgotten." : " was no longer known.");
             default -> throw new Refusal(404, "There is no such action.");
-        }
-        return view;
+        };
+    }
+
+    private static View said(String id, String text) {
+        return new View().put("text", id + text);
     }
 }

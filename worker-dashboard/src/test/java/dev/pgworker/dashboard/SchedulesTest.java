@@ -22,12 +22,12 @@ import tools.jackson.databind.JsonNode;
 import dev.pgworker.autoconfigure.WorkerInstances;
 import dev.pgworker.guide.DocumentedDashboard;
 import dev.pgworker.job.JobSpec;
-import dev.pgworker.schedule.JobSchedules;
 import dev.pgworker.schedule.Misfire;
 import dev.pgworker.schedule.Overlap;
 import dev.pgworker.schedule.Recurrence;
+import dev.pgworker.schedule.RecurringJobs;
+import dev.pgworker.schedule.RecurringQuery;
 import dev.pgworker.schedule.Schedule;
-import dev.pgworker.schedule.ScheduleQuery;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
@@ -83,11 +83,11 @@ class SchedulesTest {
         careful.sql("delete from {schema}.pgworker_schedules").update();
     }
 
-    private static JobSchedules schedules(Application of) {
+    private static RecurringJobs schedules(Application of) {
         return of.context()
                 .getBean(WorkerInstances.class)
                 .get(WorkerInstances.DEFAULT)
-                .jobSchedules();
+                .recurringJobs();
     }
 
     private static Schedule.Builder yearly(String name) {
@@ -347,7 +347,7 @@ class SchedulesTest {
                         .split("; "))
                 .extracting(mistake -> mistake.split(" ")[0])
                 .containsExactly("origin", "every", "endsAt");
-        assertThat(schedules(application).list(ScheduleQuery.ALL)).isEmpty();
+        assertThat(schedules(application).list(RecurringQuery.ALL)).isEmpty();
     }
 
     /** In a name that anybody may choose. */

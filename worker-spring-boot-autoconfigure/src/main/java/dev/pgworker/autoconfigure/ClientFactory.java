@@ -10,10 +10,8 @@ import javax.sql.DataSource;
 
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 
-import dev.pgworker.Worker;
 import dev.pgworker.WorkerClient;
 import dev.pgworker.WorkerSettings;
-import dev.pgworker.crontab.CronAdmin;
 import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.flow.JobFlows;
 import dev.pgworker.job.JobChanges;
@@ -22,7 +20,7 @@ import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.ScheduleInterceptor;
 import dev.pgworker.job.WorkerOperations;
 import dev.pgworker.limit.JobLimits;
-import dev.pgworker.schedule.JobSchedules;
+import dev.pgworker.schedule.RecurringJobs;
 import dev.pgworker.schema.SchemaMigrator;
 import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.step.JobSignals;
@@ -181,27 +179,16 @@ final class ClientFactory {
                 .map(maker -> ((Function<String, WorkerEventListener>) maker).apply(worker));
     }
 
-    /** Without a worker it knows no items of this application, but may look at and pause those of others. */
-    CronAdmin cronAdmin(String worker) {
-        WorkerSchemaInitializer unused = instances.get(worker).schemaInitializer();
-        return new LazyCronAdmin(() -> {
-            Worker running = instances.get(worker).worker();
-            return running == null
-                    ? WorkerClient.cronAdmin(
-                            database(worker).dataSource(), instances.get(worker).schema())
-                    : running.cronAdmin();
-        });
-    }
-
-    /** Jobs that are triggered are added as the worker's scheduler adds them. */
-    JobSchedules jobSchedules(String worker) {
+    /** Asks for the worker only when it is used, so that it can be injected before the worker's handlers exist. */
+    RecurringJobs recurringJobs(String worker) {
         WorkerInstance instance = instances.get(worker);
         WorkerSchemaInitializer unused = instance.schemaInitializer();
-        return WorkerClient.jobSchedules(
+        return WorkerClient.recurringJobs(
                 database(worker).dataSource(),
                 instance.schema(),
                 beans.getBean(PayloadCodec.class),
-                instance.jobScheduler());
+                instance.jobScheduler(),
+                instance::worker);
     }
 
     JobFlows jobFlows(String worker) {

@@ -14,14 +14,13 @@ import org.springframework.core.type.AnnotationMetadata;
 
 import dev.pgworker.Worker;
 import dev.pgworker.WorkerSettings;
-import dev.pgworker.crontab.CronAdmin;
 import dev.pgworker.flow.JobFlows;
 import dev.pgworker.job.JobChanges;
 import dev.pgworker.job.JobQueries;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.WorkerOperations;
 import dev.pgworker.limit.JobLimits;
-import dev.pgworker.schedule.JobSchedules;
+import dev.pgworker.schedule.RecurringJobs;
 import dev.pgworker.schema.SchemaMigrator;
 import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.step.JobSignals;
@@ -78,8 +77,7 @@ abstract class InstanceBeans implements ImportBeanDefinitionRegistrar, Environme
                 Map.entry(JobQueries.class, "jobQueries"),
                 Map.entry(JobChanges.class, "jobChanges"),
                 Map.entry(WorkerOperations.class, "workerOperations"),
-                Map.entry(CronAdmin.class, "cronAdmin"),
-                Map.entry(JobSchedules.class, "jobSchedules"),
+                Map.entry(RecurringJobs.class, "recurringJobs"),
                 Map.entry(JobLimits.class, "jobLimits"),
                 Map.entry(JobSignals.class, "jobSignals"),
                 Map.entry(JobFlows.class, "jobFlows"));

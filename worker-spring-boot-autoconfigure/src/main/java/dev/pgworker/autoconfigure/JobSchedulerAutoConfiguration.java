@@ -23,14 +23,13 @@ import org.springframework.core.env.Environment;
 import tools.jackson.databind.json.JsonMapper;
 
 import dev.pgworker.WorkerSettings;
-import dev.pgworker.crontab.CronAdmin;
 import dev.pgworker.flow.JobFlows;
 import dev.pgworker.job.JobChanges;
 import dev.pgworker.job.JobQueries;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.WorkerOperations;
 import dev.pgworker.limit.JobLimits;
-import dev.pgworker.schedule.JobSchedules;
+import dev.pgworker.schedule.RecurringJobs;
 import dev.pgworker.schema.SchemaMigrator;
 import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.step.JobSignals;
@@ -152,14 +151,8 @@ public final class JobSchedulerAutoConfiguration {
 
     @Bean
     @ConditionalOnMissingBean
-    CronAdmin workerCronAdmin(ClientFactory factory) {
-        return factory.cronAdmin(DEFAULT);
-    }
-
-    @Bean
-    @ConditionalOnMissingBean
-    JobSchedules workerJobSchedules(ClientFactory factory) {
-        return factory.jobSchedules(DEFAULT);
+    RecurringJobs workerRecurringJobs(ClientFactory factory) {
+        return factory.recurringJobs(DEFAULT);
     }
 
     @Bean

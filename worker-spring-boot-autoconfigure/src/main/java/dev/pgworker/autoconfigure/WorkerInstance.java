@@ -8,14 +8,13 @@ import org.springframework.util.StringUtils;
 
 import dev.pgworker.Worker;
 import dev.pgworker.WorkerSettings;
-import dev.pgworker.crontab.CronAdmin;
 import dev.pgworker.flow.JobFlows;
 import dev.pgworker.job.JobChanges;
 import dev.pgworker.job.JobQueries;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.WorkerOperations;
 import dev.pgworker.limit.JobLimits;
-import dev.pgworker.schedule.JobSchedules;
+import dev.pgworker.schedule.RecurringJobs;
 import dev.pgworker.schema.SchemaMigrator;
 import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.step.JobSignals;
@@ -63,14 +62,9 @@ public final class WorkerInstance {
         return bean(WorkerOperations.class);
     }
 
-    /** Returns the administration of its recurring jobs. */
-    public CronAdmin cronAdmin() {
-        return bean(CronAdmin.class);
-    }
-
-    /** Returns the schedules of its database. */
-    public JobSchedules jobSchedules() {
-        return bean(JobSchedules.class);
+    /** Returns the recurring jobs of its schema, and of its own crontab. */
+    public RecurringJobs recurringJobs() {
+        return bean(RecurringJobs.class);
     }
 
     /** Returns the limits of its database. */

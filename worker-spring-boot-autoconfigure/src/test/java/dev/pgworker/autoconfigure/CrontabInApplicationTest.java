@@ -10,17 +10,15 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 import org.springframework.boot.diagnostics.FailureAnalysis;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
-import org.springframework.jdbc.datasource.DriverManagerDataSource;
 
-import dev.pgworker.WorkerClient;
 import dev.pgworker.autoconfigure.testing.FailureAnalyses;
 import dev.pgworker.autoconfigure.testing.Greetings;
 import dev.pgworker.autoconfigure.testing.TestDatabase;
-import dev.pgworker.crontab.CronAdmin;
 import dev.pgworker.crontab.CronItem;
-import dev.pgworker.crontab.CronItemStatus;
 import dev.pgworker.crontab.CronJob;
-import dev.pgworker.schema.WorkerSchema;
+import dev.pgworker.schedule.RecurringJob;
+import dev.pgworker.schedule.RecurringJobs;
+import dev.pgworker.schedule.RecurringQuery;
 import dev.pgworker.task.JobHandler;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -145,10 +143,10 @@ class CrontabInApplicationTest {
 
     static class Operator {
 
-        final CronAdmin crons;
+        final RecurringJobs recurring;
 
-        Operator(CronAdmin crons) {
-            this.crons = crons;
+        Operator(RecurringJobs recurring) {
+            this.recurring = recurring;
         }
     }
 
@@ -158,30 +156,23 @@ class CrontabInApplicationTest {
                 .withBean(Operator.class)
                 .withBean("onlySeenWhenItExists", Object.class, Jobs::new)
                 .run(context -> {
-                    CronAdmin crons = context.getBean(Operator.class).crons;
-                    assertThat(crons.list())
-                            .extracting(CronItemStatus::identifier)
+                    RecurringJobs recurring = context.getBean(Operator.class).recurring;
+                    assertThat(recurring.list(RecurringQuery.ALL))
+                            .extracting(RecurringJob::id)
                             .containsExactly("early", "late");
-                    assertThat(crons.pause("late")).isTrue();
-                    assertThat(crons.find("late")).get().matches(CronItemStatus::isPaused);
-                    assertThat(crons.resume("late")).isTrue();
-                    assertThat(crons.trigger("early").taskIdentifier()).isEqualTo("annotated");
+                    assertThat(recurring.pause("late")).isTrue();
+                    assertThat(recurring.find("late")).get().matches(RecurringJob::isPaused);
+                    assertThat(recurring.resume("late")).isTrue();
+                    assertThat(recurring.trigger("early").taskIdentifier()).isEqualTo("annotated");
                 });
     }
 
     @Test
-    void theAdministrationIsThereWithoutAWorkerAndBacksOff() {
+    void recurringJobsAreThereWithoutAWorker() {
         db.runner()
                 .withPropertyValues("pgworker.enabled=false")
-                .run(context ->
-                        assertThat(context.getBean(CronAdmin.class).list()).isEmpty());
-        db.runner()
-                .withBean(
-                        "own",
-                        CronAdmin.class,
-                        () -> WorkerClient.cronAdmin(new DriverManagerDataSource(), WorkerSchema.DEFAULT))
-                .run(context ->
-                        assertThat(context).hasSingleBean(CronAdmin.class).hasBean("own"));
+                .run(context -> assertThat(context.getBean(RecurringJobs.class).list(RecurringQuery.ALL))
+                        .isEmpty());
     }
 
     private List<String> known() {

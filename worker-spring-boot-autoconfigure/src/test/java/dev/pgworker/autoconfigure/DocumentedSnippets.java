@@ -23,9 +23,7 @@ import org.springframework.context.annotation.Bean;
 import org.springframework.core.ParameterizedTypeReference;
 import org.springframework.jdbc.core.simple.JdbcClient;
 
-import dev.pgworker.crontab.CronAdmin;
 import dev.pgworker.crontab.CronItem;
-import dev.pgworker.crontab.CronItemStatus;
 import dev.pgworker.crontab.CronJob;
 import dev.pgworker.job.ActiveWorker;
 import dev.pgworker.job.BulkResult;
@@ -47,6 +45,9 @@ import dev.pgworker.job.JobState;
 import dev.pgworker.job.JobWait;
 import dev.pgworker.job.Task;
 import dev.pgworker.job.WorkerOperations;
+import dev.pgworker.schedule.RecurringJob;
+import dev.pgworker.schedule.RecurringJobs;
+import dev.pgworker.schedule.RecurringQuery;
 import dev.pgworker.statistics.JobStatistics;
 import dev.pgworker.statistics.StatisticsPoint;
 import dev.pgworker.statistics.TaskStatistics;
@@ -308,13 +309,13 @@ class DocumentedSnippets {
         return List.of(day, tasks);
     }
 
-    List<Object> administerRecurringJobs(CronAdmin crons) {
-        List<CronItemStatus> items = crons.list(); // next and last execution, known and paused since when
-        Job job = crons.trigger("rollup"); // one job, at once
-        boolean paused = crons.pause("send_weekly_email"); // false if it was paused already
-        boolean resumed = crons.resume("send_weekly_email");
-        boolean forgotten = crons.forget("old_report"); // false if it was forgotten meanwhile
-        return List.of(items, job, paused, resumed, forgotten);
+    List<Object> manageRecurringJobs(RecurringJobs recurring) {
+        List<RecurringJob> all = recurring.list(RecurringQuery.ALL); // next and last run, paused since when
+        Job job = recurring.trigger("rollup"); // one job, at once
+        boolean paused = recurring.pause("send_weekly_email"); // false if it was paused already
+        boolean resumed = recurring.resume("send_weekly_email");
+        boolean forgotten = recurring.delete("old_report"); // false if there was none
+        return List.of(all, job, paused, resumed, forgotten);
     }
 
     List<Object> administerManyJobs(JobQueries queries, JobChanges changes) {

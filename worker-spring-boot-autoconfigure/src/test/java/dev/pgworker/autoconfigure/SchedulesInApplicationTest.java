@@ -35,13 +35,13 @@ import dev.pgworker.autoconfigure.testing.TestDatabase;
 import dev.pgworker.crontab.CronJob;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.ScheduleInterceptor;
-import dev.pgworker.schedule.JobSchedules;
 import dev.pgworker.schedule.Misfire;
 import dev.pgworker.schedule.Overlap;
 import dev.pgworker.schedule.Recurrence;
+import dev.pgworker.schedule.RecurringJob;
+import dev.pgworker.schedule.RecurringJobs;
+import dev.pgworker.schedule.RecurringQuery;
 import dev.pgworker.schedule.Schedule;
-import dev.pgworker.schedule.ScheduleQuery;
-import dev.pgworker.schedule.ScheduleStatus;
 import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.task.JobContext;
 import dev.pgworker.task.JobHandler;
@@ -97,10 +97,12 @@ class SchedulesInApplicationTest {
                             .isEqualTo(first.scheduledAt().truncatedTo(ChronoUnit.SECONDS));
                     assertThat(second.scheduledAt())
                             .isAfterOrEqualTo(first.scheduledAt().plusSeconds(1));
-                    JobSchedules schedules = context.getBean(JobSchedules.class);
-                    assertThat(schedules.list(ScheduleQuery.ALL))
-                            .extracting(ScheduleStatus::name, ScheduleStatus::declared)
-                            .containsExactly(tuple("each_second", true), tuple("nightly", true));
+                    RecurringJobs schedules = context.getBean(RecurringJobs.class);
+                    assertThat(schedules.list(RecurringQuery.ALL))
+                            .extracting(RecurringJob::id, RecurringJob::origin)
+                            .containsExactly(
+                                    tuple("each_second", RecurringJob.Origin.DECLARED),
+                                    tuple("nightly", RecurringJob.Origin.DECLARED));
                     Schedule nightly = schedules.find("nightly").orElseThrow().schedule();
                     assertThat(nightly.overlap()).isEqualTo(Overlap.SKIP);
                     assertThat(nightly.recurrence().zone()).isEqualTo(ZoneId.of("Europe/Berlin"));
@@ -174,10 +176,12 @@ class SchedulesInApplicationTest {
                         () -> Schedule.builder("bean", Recurrence.cron("@daily", ZoneId.of("UTC")), "elsewhere", null)
                                 .build())
                 .run(context -> {
-                    JobSchedules schedules = context.getBean(JobSchedules.class);
+                    RecurringJobs schedules = context.getBean(RecurringJobs.class);
                     Awaitility.await().until(() -> schedules.find("bean").isPresent());
 
-                    assertThat(schedules.find("bean")).get().matches(ScheduleStatus::declared);
+                    assertThat(schedules.find("bean"))
+                            .get()
+                            .matches(job -> job.origin() == RecurringJob.Origin.DECLARED);
                     assertThat(output)
                             .contains("Schedule bean is for task elsewhere, which this worker does not serve");
                 });
@@ -189,7 +193,7 @@ class SchedulesInApplicationTest {
                 .withBean(Jobs.class)
                 .run(context -> context.getBean(Jobs.class).next());
         db.runner().withBean(Greetings.class).run(context -> {
-            JobSchedules schedules = context.getBean(JobSchedules.class);
+            RecurringJobs schedules = context.getBean(RecurringJobs.class);
             Instant last = lastRun(schedules);
 
             Schedule other = Schedule.builder("other", Recurrence.fixedDelay(Duration.ofHours(1)), "hello", null)
@@ -203,7 +207,7 @@ class SchedulesInApplicationTest {
         });
     }
 
-    private static @Nullable Instant lastRun(JobSchedules schedules) {
+    private static @Nullable Instant lastRun(RecurringJobs schedules) {
         return schedules.find("each_second").orElseThrow().lastRun();
     }
 
@@ -229,14 +233,14 @@ class SchedulesInApplicationTest {
     void aPauseOutlivesTheStart() {
         db.runner().withBean(Jobs.class).run(context -> {
             context.getBean(Jobs.class).next();
-            assertThat(context.getBean(JobSchedules.class).actingAs("ada").pause("each_second"))
+            assertThat(context.getBean(RecurringJobs.class).actingAs("ada").pause("each_second"))
                     .isTrue();
         });
         db.runner()
                 .withBean(Jobs.class)
                 .withPropertyValues("nightly.cron=0 0 5 * * *")
                 .run(context -> {
-                    JobSchedules schedules = context.getBean(JobSchedules.class);
+                    RecurringJobs schedules = context.getBean(RecurringJobs.class);
                     Awaitility.await()
                             .until(() -> String.valueOf(schedules
                                             .find("nightly")
@@ -246,7 +250,7 @@ class SchedulesInApplicationTest {
 
                     assertThat(schedules.find("each_second"))
                             .get()
-                            .matches(ScheduleStatus::isPaused)
+                            .matches(RecurringJob::isPaused)
                             .matches(status -> "ada".equals(status.pausedBy()));
                     assertThat(context.getBean(Jobs.class).runs).isEmpty();
                 });
@@ -255,7 +259,7 @@ class SchedulesInApplicationTest {
     @Test
     void schedulesAreMadeWithoutAWorkerInTheCallersTransaction() {
         db.runner().withPropertyValues("pgworker.enabled=false").run(context -> {
-            JobSchedules schedules = context.getBean(JobSchedules.class);
+            RecurringJobs schedules = context.getBean(RecurringJobs.class);
             Schedule daily = Schedule.builder("daily", Recurrence.cron("@daily", ZoneId.of("UTC")), "hello", null)
                     .misfire(Misfire.RUN_ONCE)
                     .build();
@@ -282,7 +286,7 @@ class SchedulesInApplicationTest {
                     throw new IllegalStateException("asked for " + job.identifier());
                 })
                 .run(context -> {
-                    JobSchedules schedules = context.getBean(JobSchedules.class);
+                    RecurringJobs schedules = context.getBean(RecurringJobs.class);
                     schedules.create(
                             Schedule.builder("daily", Recurrence.cron("@daily", ZoneId.of("UTC")), "hello", null)
                                     .build());
@@ -295,13 +299,13 @@ class SchedulesInApplicationTest {
         db.runner()
                 .withBean(
                         "own",
-                        JobSchedules.class,
-                        () -> WorkerClient.jobSchedules(
+                        RecurringJobs.class,
+                        () -> WorkerClient.recurringJobs(
                                 new DriverManagerDataSource(),
                                 WorkerSchema.DEFAULT,
                                 new PayloadCodec(new JsonMapper())))
                 .run(context ->
-                        assertThat(context).hasSingleBean(JobSchedules.class).hasBean("own"));
+                        assertThat(context).hasSingleBean(RecurringJobs.class).hasBean("own"));
     }
 
     static class OfTwo {
@@ -338,8 +342,8 @@ class SchedulesInApplicationTest {
                 .withUserConfiguration(BeansOfTwo.class)
                 .withPropertyValues("pgworker.instances.reports.schema.name=" + db.schema() + "_app")
                 .run(context -> {
-                    JobSchedules schedules = context.getBean(JobSchedules.class);
-                    JobSchedules ofReports = context.getBean("reportsJobSchedules", JobSchedules.class);
+                    RecurringJobs schedules = context.getBean(RecurringJobs.class);
+                    RecurringJobs ofReports = context.getBean("reportsRecurringJobs", RecurringJobs.class);
 
                     Awaitility.await().untilAsserted(() -> {
                         assertThat(names(schedules)).containsExactly("bean_of_default", "of_default");
@@ -348,9 +352,7 @@ class SchedulesInApplicationTest {
                 });
     }
 
-    private static List<String> names(JobSchedules schedules) {
-        return schedules.list(ScheduleQuery.ALL).stream()
-                .map(ScheduleStatus::name)
-                .toList();
+    private static List<String> names(RecurringJobs schedules) {
+        return schedules.list(RecurringQuery.ALL).stream().map(RecurringJob::id).toList();
     }
 }

@@ -12,10 +12,10 @@ import dev.pgworker.Worker;
 import dev.pgworker.WorkerStatus;
 import dev.pgworker.autoconfigure.testing.Greetings;
 import dev.pgworker.autoconfigure.testing.TestDatabase;
-import dev.pgworker.crontab.CronItemStatus;
 import dev.pgworker.event.WorkerEvent.ListenerConnecting;
 import dev.pgworker.job.ActiveWorker;
 import dev.pgworker.job.JobQueries;
+import dev.pgworker.schedule.RecurringQuery;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -58,7 +58,9 @@ class StartedInApplicationTest {
                             .extracting(ActiveWorker::id)
                             .containsExactlyInAnyOrderElementsOf(
                                     workers.stream().map(Worker::id).toList());
-                    assertThat(workers.get(0).cronAdmin().list()).hasSize(2).allMatch(CronItemStatus::isRegistered);
+                    assertThat(workers.get(0).recurringJobs().list(RecurringQuery.ALL))
+                            .hasSize(2)
+                            .allMatch(job -> job.createdAt() != null);
                 });
     }
 

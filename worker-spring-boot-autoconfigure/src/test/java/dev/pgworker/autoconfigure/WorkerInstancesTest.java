@@ -569,8 +569,15 @@ class WorkerInstancesTest {
     @Test
     void leavesCommonNamesOfBeansToTheApplication() {
         ApplicationContextRunner application = application("pgworker.instances.reports.tasks=plain");
-        for (String name :
-                List.of("worker", "scheduler", "jobScheduler", "jobAdmin", "cronAdmin", "jobs", "taskRegistry")) {
+        for (String name : List.of(
+                "worker",
+                "scheduler",
+                "jobScheduler",
+                "jobQueries",
+                "jobChanges",
+                "recurringJobs",
+                "jobs",
+                "taskRegistry")) {
             application = application.withBean(name, StringBuilder.class);
         }
         application.run(context -> assertThat(context).hasNotFailed());

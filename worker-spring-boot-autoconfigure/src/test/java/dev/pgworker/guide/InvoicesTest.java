@@ -11,9 +11,9 @@ import dev.pgworker.Worker;
 import dev.pgworker.autoconfigure.testing.TestDatabase;
 import dev.pgworker.job.JobQueries;
 import dev.pgworker.job.JobQuery;
-import dev.pgworker.schedule.JobSchedules;
-import dev.pgworker.schedule.ScheduleQuery;
-import dev.pgworker.schedule.ScheduleStatus;
+import dev.pgworker.schedule.RecurringJob;
+import dev.pgworker.schedule.RecurringJobs;
+import dev.pgworker.schedule.RecurringQuery;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -71,15 +71,15 @@ class InvoicesTest {
                 .withBean(MovedSchedules.Tenants.class)
                 .run(context -> {
                     context.getBean(MovedSchedules.Tenants.class).remindDaily("acme");
-                    JobSchedules schedules = context.getBean(JobSchedules.class);
+                    RecurringJobs schedules = context.getBean(RecurringJobs.class);
 
                     Awaitility.await()
                             .until(() -> context.getBean(MovedSchedules.Partner.class)
                                             .polls()
                                     > 0);
 
-                    assertThat(schedules.list(ScheduleQuery.ALL))
-                            .extracting(ScheduleStatus::name)
+                    assertThat(schedules.list(RecurringQuery.ALL))
+                            .extracting(RecurringJob::id)
                             .containsExactly("poll_partner", "remind_debtors", "reminders/acme");
                 });
     }

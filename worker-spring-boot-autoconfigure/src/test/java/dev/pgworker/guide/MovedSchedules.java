@@ -6,10 +6,9 @@ import java.util.Map;
 import org.springframework.stereotype.Component;
 
 import dev.pgworker.crontab.CronJob;
-import dev.pgworker.schedule.JobSchedules;
 import dev.pgworker.schedule.Misfire;
-import dev.pgworker.schedule.Overlap;
 import dev.pgworker.schedule.Recurrence;
+import dev.pgworker.schedule.RecurringJobs;
 import dev.pgworker.schedule.Schedule;
 import dev.pgworker.task.JobContext;
 import dev.pgworker.task.JobHandler;
@@ -38,14 +37,14 @@ final class MovedSchedules {
     @Component
     static class Tenants {
 
-        private final JobSchedules schedules;
+        private final RecurringJobs recurring;
 
-        Tenants(JobSchedules schedules) {
-            this.schedules = schedules;
+        Tenants(RecurringJobs recurring) {
+            this.recurring = recurring;
         }
 
         void remindDaily(String tenant) {
-            schedules.put(Schedule.builder(
+            recurring.put(Schedule.builder(
                             "reminders/" + tenant,
                             Recurrence.cron("0 0 8 * * *", ZoneId.of("Europe/Berlin")),
                             "remind_debtors",
@@ -81,7 +80,7 @@ final class MovedSchedules {
         }
 
         @JobHandler("import_prices")
-        @CronJob(cron = "${prices.cron:-}", overlap = Overlap.SKIP)
+        @CronJob(cron = "${prices.cron:-}")
         void importPrices(JobContext context) {
             context.scheduledRun().ifPresent(run -> mailer.send("prices", "due at " + run.scheduledAt()));
         }

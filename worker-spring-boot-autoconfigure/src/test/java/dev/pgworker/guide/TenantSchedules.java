@@ -14,17 +14,17 @@ import dev.pgworker.crontab.CronJob;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.job.Task;
-import dev.pgworker.schedule.JobSchedules;
 import dev.pgworker.schedule.Misfire;
 import dev.pgworker.schedule.Overlap;
 import dev.pgworker.schedule.Recurrence;
+import dev.pgworker.schedule.RecurringJob;
+import dev.pgworker.schedule.RecurringJobs;
+import dev.pgworker.schedule.RecurringQuery;
 import dev.pgworker.schedule.Schedule;
-import dev.pgworker.schedule.ScheduleQuery;
-import dev.pgworker.schedule.ScheduleStatus;
 import dev.pgworker.task.JobContext;
 import dev.pgworker.task.JobHandler;
 
-/** The code of docs/schedules.md. */
+/** The code of docs/recurring.md. */
 final class TenantSchedules {
 
     private TenantSchedules() {}
@@ -36,31 +36,30 @@ final class TenantSchedules {
 
         record Report(String tenant) {}
 
-        private final JobSchedules schedules;
+        private final RecurringJobs recurring;
 
-        TenantReports(JobSchedules schedules) {
-            this.schedules = schedules;
+        TenantReports(RecurringJobs recurring) {
+            this.recurring = recurring;
         }
 
         @Transactional
         public void reportDaily(String tenant, ZoneId zone) {
             Recurrence everyMorning = Recurrence.cron("0 30 6 * * MON-FRI", zone);
-            schedules.put(Schedule.builder("report/" + tenant, everyMorning, REPORT, new Report(tenant))
-                    .overlap(Overlap.SKIP)
+            recurring.put(Schedule.builder("report/" + tenant, everyMorning, REPORT, new Report(tenant))
                     .jitter(Duration.ofMinutes(10))
                     .build());
         }
 
         @Transactional
         public void stopReporting(String tenant) {
-            schedules.delete("report/" + tenant);
+            recurring.delete("report/" + tenant);
         }
     }
 
     static class Imports {
 
         @JobHandler("import_prices")
-        @CronJob(cron = "0 0/10 6-22 * * *", zone = "Europe/Berlin", overlap = Overlap.SKIP)
+        @CronJob(cron = "0 0/10 6-22 * * *", zone = "Europe/Berlin")
         void importPrices() {}
 
         @JobHandler("poll_partner")
@@ -82,20 +81,19 @@ final class TenantSchedules {
     Schedule allOfIt(Recurrence recurrence) {
         return Schedule.builder("rollup", recurrence, "rollup", Map.of("depth", 3))
                 .spec(JobSpec.builder().queueName("rollups").maxAttempts(3).build())
-                .overlap(Overlap.QUEUE)
+                .overlap(Overlap.ALLOW)
                 .misfire(Misfire.RUN_ALL)
                 .backfill(Duration.ofDays(2))
                 .startsAt(Instant.parse("2027-01-01T00:00:00Z"))
                 .build();
     }
 
-    List<Object> manage(JobSchedules schedules) {
-        Optional<ScheduleStatus> one =
-                schedules.find("report/acme"); // next and last run, paused since when and by whom
-        List<ScheduleStatus> some = schedules.list(new ScheduleQuery("report/", null, null, null, 100)); // in pages
-        boolean paused = schedules.actingAs("ada").pause("report/acme"); // false if it was paused already
-        boolean resumed = schedules.resume("report/acme");
-        Job job = schedules.trigger("report/acme", Map.of("tenant", "acme", "draft", true)); // one job, at once
+    List<Object> manage(RecurringJobs recurring) {
+        Optional<RecurringJob> one = recurring.find("report/acme"); // next and last run, paused since when and by whom
+        List<RecurringJob> some = recurring.list(new RecurringQuery("report/", null, null, null, 100)); // in pages
+        boolean paused = recurring.actingAs("ada").pause("report/acme"); // false if it was paused already
+        boolean resumed = recurring.resume("report/acme");
+        Job job = recurring.trigger("report/acme", Map.of("tenant", "acme", "draft", true)); // one job, at once
         return List.of(one, some, paused, resumed, job);
     }
 

@@ -30,9 +30,9 @@ import dev.pgworker.job.JobKeyMode;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.job.Rescheduling;
 import dev.pgworker.job.Task;
-import dev.pgworker.schedule.JobSchedules;
 import dev.pgworker.schedule.Misfire;
 import dev.pgworker.schedule.Recurrence;
+import dev.pgworker.schedule.RecurringJobs;
 import dev.pgworker.schedule.Schedule;
 import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.task.BatchResult;
@@ -274,7 +274,7 @@ class TestWorkerTest {
 
     @Test
     void theTimeOfASchedulePasses() {
-        JobSchedules schedules = WorkerClient.jobSchedules(dataSource, schema, codec);
+        RecurringJobs schedules = WorkerClient.recurringJobs(dataSource, schema, codec);
         schedules.put(Schedule.builder(
                         "every_day",
                         Recurrence.fixedRate(Duration.ofDays(1), Instant.now()),

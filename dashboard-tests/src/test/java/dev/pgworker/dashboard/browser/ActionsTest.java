@@ -9,6 +9,7 @@ import org.openqa.selenium.Keys;
 
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobQuery;
+import dev.pgworker.schedule.RecurringJob;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -396,7 +397,7 @@ class ActionsTest extends DashboardTest {
         browser.keys(Keys.ENTER);
         showLast("was created");
         browser.awaitText("main h1", "active");
-        assertThat(shop.schedules().find(name).orElseThrow().declared()).isFalse();
+        assertThat(shop.schedules().find(name).orElseThrow().origin()).isEqualTo(RecurringJob.Origin.DATABASE);
 
         browser.press("main", "More actions");
         browser.press("main", "Change");

@@ -17,7 +17,7 @@ import dev.pgworker.autoconfigure.WorkerInstances;
 import dev.pgworker.job.JobQueries;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.limit.JobLimits;
-import dev.pgworker.schedule.JobSchedules;
+import dev.pgworker.schedule.RecurringJobs;
 import dev.pgworker.task.JobContext;
 import dev.pgworker.task.JobHandler;
 
@@ -89,10 +89,10 @@ final class Shop implements AutoCloseable {
         return context.getBean(JobQueries.class);
     }
 
-    JobSchedules schedules() {
+    RecurringJobs schedules() {
         return context.getBean(WorkerInstances.class)
                 .get(WorkerInstances.DEFAULT)
-                .jobSchedules();
+                .recurringJobs();
     }
 
     JobLimits limits() {

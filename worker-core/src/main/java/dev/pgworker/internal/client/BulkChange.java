@@ -6,10 +6,12 @@ import java.util.List;
 import org.springframework.dao.DataAccessException;
 
 import dev.pgworker.internal.argument.Arguments;
+import dev.pgworker.internal.jdbc.ClientConnections;
 import dev.pgworker.job.BulkProgress;
 import dev.pgworker.job.BulkResult;
 import dev.pgworker.job.JobChange;
 import dev.pgworker.job.JobSelection;
+import dev.pgworker.schema.WorkerSchema;
 
 /** Changes many jobs, some at a time. Used by one thread for one change. */
 final class BulkChange {
@@ -20,20 +22,21 @@ final class BulkChange {
     /** More are not logged. */
     private static final int MOST_KEPT = 20;
 
-    private final JdbcJobChanges changes;
+    private final ClientConnections connections;
+    private final WorkerSchema schema;
     private final ChangeReport report;
-    private final JobChange change;
+    private final List<Object> values;
     private final ChangeStatement statement;
 
     private int done;
     private int changed;
     private final List<Long> first = new ArrayList<>();
 
-    BulkChange(JdbcJobChanges changes, ChangeReport report, JobChange change) {
-        List<Object> unused = ChangeStatement.values(change, report.user());
-        this.changes = changes;
+    BulkChange(ClientConnections connections, WorkerSchema schema, ChangeReport report, JobChange change) {
+        this.values = ChangeStatement.values(change, report.user());
+        this.connections = connections;
+        this.schema = schema;
         this.report = report;
-        this.change = change;
         this.statement = ChangeStatement.of(change);
     }
 
@@ -62,12 +65,14 @@ final class BulkChange {
         return new BulkResult(ids.size(), done, changed);
     }
 
+    /** In a transaction of its own, whatever becomes of the caller's; payloads are not read. */
     private List<Long> change(List<Long> chunk, int total) {
-        return changes.changeApart(
-                change,
-                report.user(),
-                chunk,
-                " (after " + done + " of " + total + ", of which " + changed + " have been changed)");
+        return connections.apart(
+                statement.task() + " (after " + done + " of " + total + ", of which " + changed + " have been changed)",
+                transactions -> transactions.run(client -> statement
+                        .changing(client, schema, chunk, values)
+                        .query(Long.class)
+                        .list()));
     }
 
     private void note(List<Long> ids) {

@@ -13,7 +13,7 @@ import dev.pgworker.internal.jdbc.Timestamps;
 import dev.pgworker.schema.WorkerSchema;
 
 /**
- * The register of recurring jobs as an application looks at it, pauses its items and forgets them. Failures are Spring's
+ * The register of recurring jobs as an application looks at it, pauses its items and forgets them, in the caller's transaction. Failures are Spring's
  * {@code DataAccessException}s.
  */
 public final class CrontabControl {
@@ -44,7 +44,7 @@ public final class CrontabControl {
             select pg_catalog.clock_timestamp()
             """;
 
-    /** Returns the database's time. Joins the caller's transaction. */
+    /** Returns the database's time. */
     public Instant now() {
         return connections.query(
                 "ask for the time",
@@ -60,7 +60,7 @@ public final class CrontabControl {
             order by identifier
             """;
 
-    /** Returns all items by their identifiers. Joins the caller's transaction. */
+    /** Returns all items by their identifiers. */
     public List<Entry> list() {
         return connections.query(
                 "list the recurring jobs",
@@ -83,12 +83,12 @@ public final class CrontabControl {
             """;
 
     /**
-     * Pauses an item, after the execution of it that may be under way. Committed on return.
+     * Pauses an item, after the execution of it that may be under way.
      *
      * @return whether it was not paused before
      */
     public boolean pause(String identifier) {
-        return apart("pause recurring job \"" + identifier + "\"", client -> {
+        return together("pause recurring job \"" + identifier + "\"", client -> {
             lock(client, identifier);
             return change(client, PAUSE, identifier);
         });
@@ -105,12 +105,12 @@ public final class CrontabControl {
             """;
 
     /**
-     * Ends a pause; all minutes up to the present one count as executed. Committed on return.
+     * Ends a pause; all minutes up to the present one count as executed.
      *
      * @return whether it was paused
      */
     public boolean resume(String identifier) {
-        return apart("resume recurring job \"" + identifier + "\"", client -> {
+        return together("resume recurring job \"" + identifier + "\"", client -> {
             lock(client, identifier);
             boolean resumed = change(client, RESUME, identifier);
             if (resumed) {
@@ -125,20 +125,20 @@ public final class CrontabControl {
             """;
 
     /**
-     * Removes an item from the register, and its pause. Committed on return.
+     * Removes an item from the register, and its pause.
      *
      * @return whether there was any of both
      */
     public boolean forget(String identifier) {
-        return apart("forget recurring job \"" + identifier + "\"", client -> {
+        return together("forget recurring job \"" + identifier + "\"", client -> {
             lock(client, identifier);
             boolean paused = change(client, RESUME, identifier);
             return change(client, FORGET, identifier) || paused;
         });
     }
 
-    private boolean apart(String task, Function<JdbcClient, Boolean> work) {
-        return connections.apart(task, transactions -> transactions.run(work));
+    private boolean together(String task, Function<JdbcClient, Boolean> work) {
+        return connections.query(task, true, work);
     }
 
     private void lock(JdbcClient client, String identifier) {

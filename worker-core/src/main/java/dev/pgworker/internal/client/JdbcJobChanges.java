@@ -13,7 +13,6 @@ import java.util.function.ToIntFunction;
 import java.util.stream.Collectors;
 import javax.sql.DataSource;
 
-import org.jspecify.annotations.Nullable;
 import org.springframework.jdbc.core.simple.JdbcClient;
 import org.springframework.jdbc.support.SqlArrayValue;
 import tools.jackson.databind.JsonNode;
@@ -121,7 +120,7 @@ public final class JdbcJobChanges implements JobChanges {
 
     @Override
     public BulkResult change(JobSelection selection, JobChange change, BulkProgress progress) {
-        return new BulkChange(this, report, change).run(selection, progress);
+        return new BulkChange(connections, schema, report, change).run(selection, progress);
     }
 
     private List<Job> change(JobChange change, Collection<Long> ids) {
@@ -140,24 +139,6 @@ public final class JdbcJobChanges implements JobChanges {
         });
         report.jobs(statement, jobs.stream().map(Job::id).toList());
         return jobs;
-    }
-
-    /**
-     * Changes jobs in a transaction of its own, whatever becomes of the caller's, and returns the ids of those that were changed,
-     * without a look at their payloads.
-     *
-     * @param user in whose name; null if that was not said
-     * @param note what the message of an exception says beside what is done
-     */
-    List<Long> changeApart(JobChange change, @Nullable String user, Collection<Long> ids, String note) {
-        ChangeStatement statement = ChangeStatement.of(change);
-        List<Object> values = ChangeStatement.values(change, user);
-        return connections.apart(
-                statement.task() + note,
-                transactions -> transactions.run(client -> statement
-                        .changing(client, schema, ids, values)
-                        .query(Long.class)
-                        .list()));
     }
 
     private static final String REMOVE =

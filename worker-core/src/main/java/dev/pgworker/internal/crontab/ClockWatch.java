@@ -31,7 +31,7 @@ final class ClockWatch {
         latest = now;
         log.warn(
                 "The clock of the database was set back from {} to {}: recurring jobs that were added for minutes up to"
-                        + " the former time are not added again; CronAdmin shows when each item is due next",
+                        + " the former time are not added again; RecurringJobs shows when each item is due next",
                 seen,
                 now);
         return true;

@@ -1,17 +1,15 @@
 package dev.pgworker.internal.crontab;
 
+import java.time.Duration;
 import java.time.Instant;
 import java.time.ZoneId;
-import java.time.ZoneOffset;
-import java.time.format.DateTimeFormatter;
 import java.util.HashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
 
+import org.jspecify.annotations.Nullable;
 import tools.jackson.databind.DeserializationFeature;
-import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 import tools.jackson.databind.node.ObjectNode;
 
@@ -19,8 +17,13 @@ import dev.pgworker.crontab.CronItem;
 import dev.pgworker.crontab.Crontab;
 import dev.pgworker.internal.client.ScheduleInterceptorChain;
 import dev.pgworker.internal.store.CrontabStore.Execution;
+import dev.pgworker.internal.store.ScheduleRow;
 import dev.pgworker.job.JobRequest;
 import dev.pgworker.job.ScheduleInterceptor;
+import dev.pgworker.schedule.Misfire;
+import dev.pgworker.schedule.Overlap;
+import dev.pgworker.schedule.Recurrence;
+import dev.pgworker.schedule.Schedule;
 import dev.pgworker.task.PayloadCodec;
 
 /**
@@ -30,14 +33,13 @@ import dev.pgworker.task.PayloadCodec;
  */
 public final class CronPlan {
 
-    private static final DateTimeFormatter TIMESTAMP = DateTimeFormatter.ofPattern(
-                    "uuuu-MM-dd'T'HH:mm:ss.SSS'Z'", Locale.ROOT)
-            .withZone(ZoneOffset.UTC);
-
     /** Keeps every digit of a number. */
     private static final JsonMapper exact = JsonMapper.builder()
             .enable(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS)
             .build();
+
+    /** No schedule goes back further. */
+    private static final Duration LONGEST_BACKFILL = Duration.ofDays(3_650);
 
     private final List<CronItem> items;
     private final Map<String, ObjectNode> payloads;
@@ -79,13 +81,7 @@ public final class CronPlan {
             return tree.deepCopy();
         }
         String name = "payload of cron item \"" + item.identifier() + "\"";
-        JsonNode payload = exact.readTree(codec.encode(name, job.payload(), job.payloadType()));
-        if (payload instanceof ObjectNode object) {
-            return object;
-        }
-        throw new IllegalArgumentException(
-                name + " must be serialized as a JSON object, to which _cron is added, but is "
-                        + payload.getNodeType().name().toLowerCase(Locale.ROOT));
+        return ScheduleRow.payload(name, codec.encode(name, job.payload(), job.payloadType()));
     }
 
     /** Returns true if there is nothing to execute. */
@@ -104,7 +100,7 @@ public final class CronPlan {
      * @throws RuntimeException as an interceptor throws it, or if what they return cannot be written
      */
     Execution execution(CronItem item, Instant tick, boolean backfilled) {
-        JobRequest job = interceptors.apply(job(item, tick, backfilled));
+        JobRequest job = interceptors.apply(job(item, null, tick, backfilled));
         if (job == null) {
             return Execution.passedOver(item.identifier(), tick);
         }
@@ -115,14 +111,30 @@ public final class CronPlan {
         return new Execution(item.identifier(), tick, job.identifier(), payload, job.spec());
     }
 
-    /** Returns an item's job for the given time, with {@code _cron}, before interceptors have seen it. */
-    JobRequest job(CronItem item, Instant ts, boolean backfilled) {
-        ObjectNode payload =
-                Objects.requireNonNull(payloads.get(item.identifier())).deepCopy();
-        payload.putObject("_cron")
-                .put("ts", TIMESTAMP.format(ts))
-                .put("backfilled", backfilled)
-                .put("schedule", item.identifier());
-        return JobRequest.of(item.task(), payload, item.spec());
+    /**
+     * Returns an item's job for the given time, with {@code _cron}, before interceptors have seen it.
+     *
+     * @param given a payload to use instead of the item's; null for none
+     */
+    JobRequest job(CronItem item, @Nullable ObjectNode given, Instant ts, boolean backfilled) {
+        ObjectNode payload = given == null ? payload(item) : given;
+        return JobRequest.of(item.task(), ScheduleRow.stamped(payload, item.identifier(), ts, backfilled), item.spec());
+    }
+
+    private ObjectNode payload(CronItem item) {
+        return Objects.requireNonNull(payloads.get(item.identifier())).deepCopy();
+    }
+
+    /** Returns what an item does, as a schedule says it. */
+    Schedule schedule(CronItem item) {
+        ZoneId zone = Objects.requireNonNull(item.zone());
+        Duration fill = item.fill().compareTo(LONGEST_BACKFILL) < 0 ? item.fill() : LONGEST_BACKFILL;
+        return Schedule.builder(
+                        item.identifier(), Recurrence.crontab(item.schedule(), zone), item.task(), payload(item))
+                .spec(item.spec())
+                .overlap(Overlap.ALLOW)
+                .misfire(fill.isZero() ? Misfire.SKIP : Misfire.RUN_ALL)
+                .backfill(fill.isZero() ? null : fill)
+                .build();
     }
 }

@@ -8,7 +8,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 
-import dev.pgworker.internal.client.JdbcJobSchedules;
+import dev.pgworker.internal.client.ScheduleControl;
 import dev.pgworker.internal.failure.DatabaseFailure;
 import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.schedule.Schedule;
@@ -32,7 +32,7 @@ public final class DeclaredSchedules {
 
     private static final String LOCK_NOT_AVAILABLE = "55P03";
 
-    private final JdbcJobSchedules schedules;
+    private final ScheduleControl schedules;
     private final List<Schedule> declared;
     private final Runnable whenSettled;
 
@@ -47,7 +47,7 @@ public final class DeclaredSchedules {
      *
      * @param whenSettled called when nothing is left to be done for the start; may be called again
      */
-    public DeclaredSchedules(JdbcJobSchedules schedules, List<Schedule> declared, Runnable whenSettled) {
+    public DeclaredSchedules(ScheduleControl schedules, List<Schedule> declared, Runnable whenSettled) {
         this.whenSettled = whenSettled;
         this.schedules = schedules;
         this.declared = declared;

@@ -1,10 +1,7 @@
 package dev.pgworker.internal.schedule;
 
 import java.time.Instant;
-import java.time.ZoneOffset;
-import java.time.format.DateTimeFormatter;
 import java.util.List;
-import java.util.Locale;
 import java.util.Objects;
 
 import org.jspecify.annotations.Nullable;
@@ -13,6 +10,7 @@ import tools.jackson.databind.json.JsonMapper;
 import tools.jackson.databind.node.ObjectNode;
 
 import dev.pgworker.internal.client.ScheduleInterceptorChain;
+import dev.pgworker.internal.store.ScheduleRow;
 import dev.pgworker.internal.store.ScheduleStep.NewJob;
 import dev.pgworker.job.JobRequest;
 import dev.pgworker.job.JobSpec;
@@ -22,10 +20,6 @@ import dev.pgworker.task.PayloadCodec;
 
 /** What an application contributes to schedules: those that it declares, and interceptors that see every job. Immutable. */
 public final class SchedulePlan {
-
-    private static final DateTimeFormatter TIMESTAMP = DateTimeFormatter.ofPattern(
-                    "uuuu-MM-dd'T'HH:mm:ss.SSS'Z'", Locale.ROOT)
-            .withZone(ZoneOffset.UTC);
 
     /** Keeps every digit of a number. */
     private static final JsonMapper exact = JsonMapper.builder()
@@ -56,11 +50,9 @@ public final class SchedulePlan {
      * @throws RuntimeException as an interceptor throws it, or if what they return cannot be written
      */
     @Nullable NewJob job(Schedule schedule, MisfireRule.Execution execution, JobSpec spec) {
-        ObjectNode tree = ((ObjectNode) Objects.requireNonNull(schedule.job().payload())).deepCopy();
-        tree.putObject("_cron")
-                .put("ts", TIMESTAMP.format(execution.dueAt()))
-                .put("backfilled", execution.missed())
-                .put("schedule", schedule.name());
+        ObjectNode payload = (ObjectNode) Objects.requireNonNull(schedule.job().payload());
+        ObjectNode tree =
+                ScheduleRow.stamped(payload.deepCopy(), schedule.name(), execution.dueAt(), execution.missed());
         JobRequest job = interceptors.apply(JobRequest.of(schedule.job().identifier(), tree, spec));
         if (job == null) {
             return null;

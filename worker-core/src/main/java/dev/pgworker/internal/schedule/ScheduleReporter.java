@@ -80,7 +80,7 @@ final class ScheduleReporter {
     /** The row says from then on what is wrong, so that nobody looks at it again before it is changed. */
     private void reportBroken(String name, String problem, List<Failed> failed) {
         if (isWorthAMessage()) {
-            log.error("Schedule {} is not executed: {}. Change it (JobSchedules.put), or delete it", name, problem);
+            log.error("Schedule {} is not executed: {}. Change it (RecurringJobs.put), or delete it", name, problem);
         }
         failed.forEach(one -> publishFailed(name, one.dueAt(), one.error()));
     }

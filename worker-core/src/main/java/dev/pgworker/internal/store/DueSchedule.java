@@ -12,6 +12,6 @@ public record DueSchedule(ScheduleRow row, Instant nextAt, boolean lastJobLives)
 
     /** Returns the schedule's name. */
     public String name() {
-        return row.status().name();
+        return row.status().id();
     }
 }

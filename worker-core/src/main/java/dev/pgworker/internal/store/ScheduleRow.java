@@ -5,6 +5,8 @@ import java.sql.SQLException;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.ZoneId;
+import java.time.ZoneOffset;
+import java.time.format.DateTimeFormatter;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -23,8 +25,9 @@ import dev.pgworker.job.JobSpec;
 import dev.pgworker.schedule.Misfire;
 import dev.pgworker.schedule.Overlap;
 import dev.pgworker.schedule.Recurrence;
+import dev.pgworker.schedule.RecurringJob;
+import dev.pgworker.schedule.RecurringJob.Origin;
 import dev.pgworker.schedule.Schedule;
-import dev.pgworker.schedule.ScheduleStatus;
 
 /**
  * A row of the schedules.
@@ -44,7 +47,7 @@ public record ScheduleRow(
         @Nullable Instant nextAt,
         boolean awaitsEnd,
         Instant readAt,
-        ScheduleStatus status) {
+        RecurringJob status) {
 
     /** Stands for "from now on, as the recurrence says". */
     public static final Instant COMPUTE = Timestamps.BEGINNING;
@@ -60,6 +63,10 @@ public record ScheduleRow(
     private static String micros(String interval) {
         return "(extract(epoch from s." + interval + ") operator(pg_catalog.*) 1000000)::bigint";
     }
+
+    private static final DateTimeFormatter TIMESTAMP = DateTimeFormatter.ofPattern(
+                    "uuuu-MM-dd'T'HH:mm:ss.SSS'Z'", Locale.ROOT)
+            .withZone(ZoneOffset.UTC);
 
     /** Keeps every digit of a number. */
     private static final JsonMapper exact = JsonMapper.builder()
@@ -80,18 +87,18 @@ public record ScheduleRow(
         }
         Instant nextAt = Timestamps.nullableInstant(row, 24);
         Instant now = Timestamps.instant(row, 31);
-        ScheduleStatus status = status(row, schedule, unreadable, now);
+        RecurringJob status = status(row, schedule, unreadable, now);
         return new ScheduleRow(job, schedule, unreadable, nextAt, row.getBoolean(27), now, status);
     }
 
-    private static ScheduleStatus status(
+    private static RecurringJob status(
             ResultSet row, @Nullable Schedule schedule, @Nullable String unreadable, Instant now) throws SQLException {
         Instant pausedAt = Timestamps.nullableInstant(row, 22);
         Instant nextAt = Timestamps.nullableInstant(row, 24);
-        return new ScheduleStatus(
+        return new RecurringJob(
                 row.getString(1),
+                row.getBoolean(21) ? Origin.DECLARED : Origin.DATABASE,
                 schedule,
-                row.getBoolean(21),
                 pausedAt == null ? nextRun(nextAt, schedule, now) : null,
                 Timestamps.nullableInstant(row, 25),
                 row.getObject(26, Long.class),
@@ -181,6 +188,15 @@ public record ScheduleRow(
                         + payload.getNodeType().name().toLowerCase(Locale.ROOT));
     }
 
+    /** Returns a payload with what an execution adds to it. */
+    public static ObjectNode stamped(ObjectNode payload, String id, Instant dueAt, boolean backfilled) {
+        payload.putObject("_cron")
+                .put("ts", TIMESTAMP.format(dueAt))
+                .put("backfilled", backfilled)
+                .put("schedule", id);
+        return payload;
+    }
+
     /** Returns whether it matters if the job of the last execution is still there. */
     boolean dependsOnLastJob() {
         return schedule != null
@@ -190,6 +206,6 @@ public record ScheduleRow(
     /** Returns how its jobs are added: those of which each waits for the one before it are in a queue. */
     public JobSpec specOfJobs(JobSpec spec) {
         boolean queued = schedule != null && schedule.overlap() == Overlap.QUEUE && spec.queueName() == null;
-        return queued ? spec.toBuilder().queueName(status.name()).build() : spec;
+        return queued ? spec.toBuilder().queueName(status.id()).build() : spec;
     }
 }

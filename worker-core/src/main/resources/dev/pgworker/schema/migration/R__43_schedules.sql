@@ -136,8 +136,9 @@ begin
   given.job_key := job_key;
   given.job_key_mode := coalesce(job_key_mode, 'replace');
   given.flags := case when cardinality(flags) > 0 then array(select unnest(flags)) end;
-  given.overlap := coalesce(overlap, 'allow');
   given.misfire := coalesce(misfire, 'skip');
+  -- Executions that all take place wait for each other.
+  given.overlap := coalesce(overlap, case given.misfire when 'run_all' then 'queue' else 'skip' end);
   given.backfill := "${schema}".pgworker_span('backfill', backfill, interval '1 second');
   perform "${schema}".pgworker_check_schedule(given);
   return given;

@@ -319,7 +319,7 @@ create table if not exists "${schema}".pgworker_schedules (
   job_key_mode text not null default 'replace'
     constraint pgworker_schedules_mode_check check (job_key_mode in ('replace', 'preserve_run_at', 'unsafe_dedupe', 'replace_and_cancel')),
   flags text[],
-  overlap text not null default 'allow' constraint pgworker_schedules_overlap_check check (overlap in ('allow', 'queue', 'skip')),
+  overlap text not null default 'skip' constraint pgworker_schedules_overlap_check check (overlap in ('allow', 'queue', 'skip')),
   misfire text not null default 'skip' constraint pgworker_schedules_misfire_check check (misfire in ('skip', 'run_once', 'run_all')),
   backfill interval
     constraint pgworker_schedules_backfill_check check (backfill between interval '1 second' and interval '3650 days'),

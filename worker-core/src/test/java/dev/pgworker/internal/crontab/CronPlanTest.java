@@ -119,9 +119,9 @@ class CronPlanTest {
         CronPlan plan = CronPlan.of(Crontab.of(List.of(item)), ZoneOffset.UTC, db.codec());
 
         given.put("size", 2);
-        ((ObjectNode) Objects.requireNonNull(plan.job(item, START, false).payload())).put("size", 3);
+        ((ObjectNode) Objects.requireNonNull(plan.job(item, null, START, false).payload())).put("size", 3);
 
-        assertThat(plan.job(item, START, true).payload())
+        assertThat(plan.job(item, null, START, true).payload())
                 .hasToString("{\"size\":1,\"_cron\":{\"ts\":\"2026-03-01T12:00:20.000Z\",\"backfilled\":true,"
                         + "\"schedule\":\"a\"}}");
     }

@@ -32,7 +32,6 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.slf4j.LoggerFactory;
 
-import dev.pgworker.crontab.CronAdmin;
 import dev.pgworker.crontab.CronItem;
 import dev.pgworker.crontab.Crontab;
 import dev.pgworker.event.WorkerEvent.CronItemBehind;
@@ -48,6 +47,7 @@ import dev.pgworker.internal.event.WorkerEvents;
 import dev.pgworker.internal.failure.Outage;
 import dev.pgworker.internal.store.CrontabStore;
 import dev.pgworker.job.ScheduleInterceptor;
+import dev.pgworker.schedule.RecurringJobs;
 import dev.pgworker.testing.OwnThread;
 import dev.pgworker.testing.RecordingListener;
 import dev.pgworker.testing.TestSchema;
@@ -206,9 +206,9 @@ class CronSchedulerTest {
         now = present.plusSeconds(7200);
         CronScheduler scheduler = scheduler("* * * * * a");
         run(scheduler);
-        CronAdmin admin =
-                db.worker().crontab(Crontab.parse("t", "* * * * * a")).build().cronAdmin();
-        assertThat(admin.find("a").orElseThrow().nextExecution())
+        RecurringJobs recurring =
+                db.worker().crontab(Crontab.parse("t", "* * * * * a")).build().recurringJobs();
+        assertThat(recurring.find("a").orElseThrow().nextRun())
                 .as("the clock stands two hours before the last execution")
                 .isEqualTo(present.plusSeconds(7260));
 

@@ -16,7 +16,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
-import dev.pgworker.internal.client.JdbcJobSchedules;
+import dev.pgworker.internal.client.ScheduleControl;
 import dev.pgworker.internal.event.WorkerEvents;
 import dev.pgworker.internal.failure.Outage;
 import dev.pgworker.internal.store.ScheduleStore;
@@ -203,7 +203,7 @@ class ManySchedulesTest {
                 () -> new ScheduleExecutor(store, new ScheduleRules(plan), new ScheduleReporter("w", events)),
                 store,
                 new DeclaredSchedules(
-                        new JdbcJobSchedules(db.dataSource(), db.schema(), db.codec(), db.scheduler()),
+                        new ScheduleControl(db.dataSource(), db.schema(), db.codec(), db.scheduler()),
                         List.of(),
                         () -> {}),
                 ScheduleService.Intervals.of(Duration.ofSeconds(5)),

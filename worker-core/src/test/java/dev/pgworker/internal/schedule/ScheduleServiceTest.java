@@ -35,17 +35,18 @@ import dev.pgworker.event.ScheduleSkipReason;
 import dev.pgworker.event.WorkerEvent.ScheduleExecuted;
 import dev.pgworker.event.WorkerEvent.ScheduleFailed;
 import dev.pgworker.event.WorkerEvent.ScheduleSkipped;
-import dev.pgworker.internal.client.JdbcJobSchedules;
+import dev.pgworker.internal.client.ScheduleControl;
 import dev.pgworker.internal.event.WorkerEvents;
 import dev.pgworker.internal.failure.Outage;
 import dev.pgworker.internal.store.ScheduleStore;
 import dev.pgworker.job.JobRequest;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.job.ScheduleInterceptor;
-import dev.pgworker.schedule.JobSchedules;
 import dev.pgworker.schedule.Misfire;
 import dev.pgworker.schedule.Overlap;
 import dev.pgworker.schedule.Recurrence;
+import dev.pgworker.schedule.RecurringJob;
+import dev.pgworker.schedule.RecurringJobs;
 import dev.pgworker.schedule.Schedule;
 import dev.pgworker.testing.LogCapture;
 import dev.pgworker.testing.OwnThread;
@@ -853,7 +854,7 @@ class ScheduleServiceTest {
         }
         Awaitility.await().until(() -> {
             run(service);
-            return schedules().find("held").orElseThrow().declared();
+            return schedules().find("held").orElseThrow().origin() == RecurringJob.Origin.DECLARED;
         });
         assertThat(schedules().find("held").orElseThrow().schedule().overlap()).isEqualTo(Overlap.SKIP);
     }
@@ -994,12 +995,12 @@ class ScheduleServiceTest {
                 .single();
     }
 
-    private JdbcJobSchedules schedulesOf() {
-        return new JdbcJobSchedules(db.dataSource(), db.schema(), db.codec(), db.scheduler());
+    private ScheduleControl schedulesOf() {
+        return new ScheduleControl(db.dataSource(), db.schema(), db.codec(), db.scheduler());
     }
 
-    private JobSchedules schedules() {
-        return WorkerClient.jobSchedules(db.dataSource(), db.schema(), db.codec());
+    private RecurringJobs schedules() {
+        return WorkerClient.recurringJobs(db.dataSource(), db.schema(), db.codec());
     }
 
     private void put(String name, Recurrence recurrence, UnaryOperator<Schedule.Builder> with) {
@@ -1007,7 +1008,8 @@ class ScheduleServiceTest {
     }
 
     private static Schedule schedule(String name, Recurrence recurrence, UnaryOperator<Schedule.Builder> with) {
-        return with.apply(Schedule.builder(name, recurrence, name, null)).build();
+        return with.apply(Schedule.builder(name, recurrence, name, null).overlap(Overlap.ALLOW))
+                .build();
     }
 
     private ScheduleService service(String... declared) {

@@ -13,6 +13,7 @@ import dev.pgworker.job.JobBacklog;
 import dev.pgworker.job.JobQuery;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.job.SweepOptions;
+import dev.pgworker.schedule.RecurringQuery;
 import dev.pgworker.testing.TestSchema;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -55,7 +56,9 @@ class BacklogTest {
         assertThat(backlog().oldestDue()).isBetween(Duration.ofMinutes(59), Duration.ofMinutes(61));
         assertThat(db.queries().list(JobQuery.builder().build()).jobs()).hasSize(3);
         assertThat(db.queries().activeWorkers()).hasSize(2);
-        assertThat(WorkerClient.cronAdmin(db.dataSource(), db.schema()).list()).hasSize(2);
+        assertThat(WorkerClient.recurringJobs(db.dataSource(), db.schema(), db.codec())
+                        .list(RecurringQuery.ALL))
+                .hasSize(2);
         assertThat(db.operations().sweep(SweepOptions.DEFAULT).workerIds()).containsExactly("b");
     }
 

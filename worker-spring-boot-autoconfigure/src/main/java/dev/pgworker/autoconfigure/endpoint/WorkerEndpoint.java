@@ -17,7 +17,7 @@ import org.springframework.boot.actuate.endpoint.web.annotation.WebEndpoint;
 import dev.pgworker.autoconfigure.WorkerInstance;
 import dev.pgworker.autoconfigure.WorkerInstances;
 import dev.pgworker.limit.JobLimits;
-import dev.pgworker.schedule.JobSchedules;
+import dev.pgworker.schedule.RecurringJobs;
 
 /**
  * Shows and changes jobs over HTTP. The parameter {@code instance} names one of several workers.
@@ -30,7 +30,7 @@ final class WorkerEndpoint {
     private static final int LONGEST_NAME = 255;
 
     /** What has names that may contain a slash, which servers refuse in a path. */
-    private static final Set<String> BY_NAME = Set.of("limits", "crontab", "schedules");
+    private static final Set<String> BY_NAME = Set.of("limits", "recurring");
 
     private final WorkerInstances instances;
     private final boolean showPayloads;
@@ -47,8 +47,8 @@ final class WorkerEndpoint {
     }
 
     /**
-     * Lists jobs, what became of them, what runs, tasks, queues, workers, pauses, recurring items, schedules or limits, or
-     * figures of the last day. One recurring item or schedule may be named by a parameter.
+     * Lists jobs, what became of them, what runs, tasks, queues, workers, pauses, recurring jobs or limits, or figures of the
+     * last day. One recurring job or limit may be named by a parameter.
      */
     @ReadOperation
     WebEndpointResponse<Object> list(
@@ -69,6 +69,7 @@ final class WorkerEndpoint {
             @Nullable String prefix,
             @Nullable String paused,
             @Nullable String problem,
+            @Nullable String origin,
             @Nullable String name,
             @Nullable String runs,
             @Nullable String limit,
@@ -87,16 +88,15 @@ final class WorkerEndpoint {
             case "queues" -> views(instance).queues(limit, after);
             case "workers" -> views(instance).workers();
             case "pauses" -> views(instance).pauses();
-            case "crontab" -> crontab(instance).list();
             case "limits" -> limits(instance, SecurityContext.NONE).list();
-            case "schedules" ->
-                schedules(instance, SecurityContext.NONE)
-                        .list(new EndpointSchedules.Filters(prefix, task, paused, problem), limit, after);
+            case "recurring" ->
+                recurring(instance, SecurityContext.NONE)
+                        .list(new EndpointRecurring.Filters(prefix, task, paused, problem, origin), limit, after);
             default -> null;
         });
     }
 
-    /** Returns one job, what became of it or of its cancellation, a recurring item, a schedule or a limit. */
+    /** Returns one job, what became of it or of its cancellation, a recurring job or a limit. */
     @ReadOperation
     WebEndpointResponse<Object> one(
             @Selector String what,
@@ -109,8 +109,7 @@ final class WorkerEndpoint {
             case "jobs" -> views(instance).job(id);
             case "history" -> views(instance).historyOf(id);
             case "cancellations" -> views(instance).cancellation(id);
-            case "crontab" -> crontab(instance).one(id);
-            case "schedules" -> schedules(instance, SecurityContext.NONE).one(id, runs);
+            case "recurring" -> recurring(instance, SecurityContext.NONE).one(id, runs);
             case "limits" -> limits(instance, SecurityContext.NONE).one(id, limit, after);
             default -> null;
         });
@@ -141,8 +140,6 @@ final class WorkerEndpoint {
             @Nullable String workers,
             @Nullable String threshold,
             @Nullable String recoveryDelay,
-            @Nullable String item,
-            @Nullable String schedule,
             @Nullable String everything,
             @Nullable String payload,
             @Nullable String name,
@@ -167,14 +164,10 @@ final class WorkerEndpoint {
             case "sweep" -> actions(instance, security).sweep(threshold, recoveryDelay, dryRun);
             case "pause" -> actions(instance, security).pause(task, queue, everything, reason);
             case "resume" -> actions(instance, security).resume(task, queue, everything);
-            case "cron-trigger" -> crontab(instance).trigger(item);
-            case "cron-pause" -> crontab(instance).pause(item);
-            case "cron-resume" -> crontab(instance).resume(item);
-            case "cron-forget" -> crontab(instance).forget(item);
-            case "schedule-trigger" -> schedules(instance, security).trigger(schedule, payload);
-            case "schedule-pause" -> schedules(instance, security).pause(schedule);
-            case "schedule-resume" -> schedules(instance, security).resume(schedule);
-            case "schedule-delete" -> schedules(instance, security).delete(schedule);
+            case "recurring-trigger" -> recurring(instance, security).trigger(name, payload);
+            case "recurring-pause" -> recurring(instance, security).pause(name);
+            case "recurring-resume" -> recurring(instance, security).resume(name);
+            case "recurring-delete" -> recurring(instance, security).delete(name);
             case "limit-put" ->
                 limits(instance, security).put(name, limit(tasks, maxRunning, maxStarts, period, burst, per, weights));
             case "limit-delete" -> limits(instance, security).delete(name);
@@ -217,12 +210,12 @@ final class WorkerEndpoint {
         return name.substring(0, Math.min(LONGEST_NAME, name.length()));
     }
 
-    private EndpointSchedules schedules(@Nullable String instance, SecurityContext security) {
+    private EndpointRecurring recurring(@Nullable String instance, SecurityContext security) {
         WorkerInstance its = instance(instance);
-        JobSchedules schedules = its.jobSchedules();
+        RecurringJobs recurring = its.recurringJobs();
         String user = user(security);
-        return new EndpointSchedules(
-                user.isEmpty() ? schedules : schedules.actingAs(user),
+        return new EndpointRecurring(
+                user.isEmpty() ? recurring : recurring.actingAs(user),
                 () -> its.jobQueries().now());
     }
 
@@ -230,10 +223,6 @@ final class WorkerEndpoint {
         JobLimits limits = instance(instance).jobLimits();
         String user = user(security);
         return new EndpointLimits(user.isEmpty() ? limits : limits.actingAs(user), showPayloads);
-    }
-
-    private EndpointCrontab crontab(@Nullable String instance) {
-        return new EndpointCrontab(instance(instance).cronAdmin());
     }
 
     private WorkerInstance instance(@Nullable String name) {

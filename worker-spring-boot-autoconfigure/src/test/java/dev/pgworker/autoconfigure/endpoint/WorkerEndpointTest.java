@@ -45,9 +45,8 @@ import dev.pgworker.job.JobQueries;
 import dev.pgworker.job.JobQuery;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.JobSpec;
-import dev.pgworker.schedule.JobSchedules;
-import dev.pgworker.schedule.Overlap;
 import dev.pgworker.schedule.Recurrence;
+import dev.pgworker.schedule.RecurringJobs;
 import dev.pgworker.schedule.Schedule;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -444,39 +443,42 @@ class WorkerEndpointTest {
     @Test
     void showsTriggersAndPausesRecurringJobs() throws Exception {
         try (Client client = new Client("pgworker.crontab=0 4 1 1 * report ?id=yearly&fill=2d&tz=Europe/Berlin")) {
-            JsonNode item =
-                    client.json(client.get("/pgworker/crontab")).path("items").path(0);
-            assertThat(item.path("identifier").asString()).isEqualTo("yearly");
+            JsonNode item = client.json(client.get("/pgworker/recurring?origin=crontab"))
+                    .path("recurring")
+                    .path(0);
+            assertThat(item.path("id").asString()).isEqualTo("yearly");
             assertThat(item.path("task").asString()).isEqualTo("report");
-            assertThat(item.has("nextExecution")).isTrue();
-            assertThat(item.path("schedule").asString()).isEqualTo("0 4 1 1 *");
+            assertThat(item.has("nextRun")).isTrue();
+            assertThat(item.path("expression").asString()).isEqualTo("0 4 1 1 *");
             assertThat(item.path("zone").asString()).isEqualTo("Europe/Berlin");
-            assertThat(item.path("fill").asString()).isEqualTo("PT48H");
-            assertThat(item.path("inThisCrontab").asBoolean()).isTrue();
-            // So it is when the application has started.
-            assertThat(item.path("registered").asBoolean()).isTrue();
+            assertThat(item.path("backfill").asString()).isEqualTo("PT48H");
+            assertThat(item.path("origin").asString()).isEqualTo("crontab");
+            assertThat(item.path("overlap").asString()).isEqualTo("allow");
+            assertThat(item.has("createdAt"))
+                    .as("registered when the application has started")
+                    .isTrue();
 
-            long job = client.json(client.post("/pgworker/cron-trigger", "{'item': 'yearly'}"))
+            long job = client.json(client.post("/pgworker/recurring-trigger", "{'name': 'yearly'}"))
                     .path("job")
                     .asLong();
             assertThat(client.json(client.get("/pgworker/jobs/" + job))
                             .path("task")
                             .asString())
                     .isEqualTo("report");
-            assertThat(client.json(client.post("/pgworker/cron-pause", "{'item': 'yearly'}"))
+            assertThat(client.json(client.post("/pgworker/recurring-pause", "{'name': 'yearly'}"))
                             .path("changed")
                             .asBoolean())
                     .isTrue();
-            assertThat(client.json(client.get("/pgworker/crontab/yearly")).has("pausedSince"))
+            assertThat(client.json(client.get("/pgworker/recurring/yearly")).has("pausedSince"))
                     .isTrue();
-            assertThat(client.json(client.post("/pgworker/cron-resume", "{'item': 'yearly'}"))
+            assertThat(client.json(client.post("/pgworker/recurring-resume", "{'name': 'yearly'}"))
                             .path("changed")
                             .asBoolean())
                     .isTrue();
-            HttpResponse<String> unknown = client.post("/pgworker/cron-trigger", "{'item': 'daily'}");
+            HttpResponse<String> unknown = client.post("/pgworker/recurring-trigger", "{'name': 'daily'}");
             assertThat(unknown.statusCode()).isEqualTo(400);
-            assertThat(unknown.body()).contains("yearly");
-            HttpResponse<String> own = client.post("/pgworker/cron-forget", "{'item': 'yearly'}");
+            assertThat(unknown.body()).contains("but there is none");
+            HttpResponse<String> own = client.post("/pgworker/recurring-delete", "{'name': 'yearly'}");
             assertThat(own.statusCode()).isEqualTo(400);
             assertThat(own.body()).contains("remove it there first");
         }
@@ -605,9 +607,8 @@ class WorkerEndpointTest {
     void showsTriggersPausesAndDeletesSchedules() throws Exception {
         try (Client client = new Client("pgworker.enabled=false")) {
             Recurrence daily = Recurrence.cron("0 30 4 * * *", ZoneId.of("Europe/Berlin"));
-            JobSchedules schedules = client.context.getBean(JobSchedules.class);
+            RecurringJobs schedules = client.context.getBean(RecurringJobs.class);
             schedules.put(Schedule.builder("report/a", daily, "report", Map.of("secret", 1))
-                    .overlap(Overlap.SKIP)
                     .backfill(Duration.ofDays(2))
                     .build());
             schedules.put(Schedule.builder("b", daily, "other", null).build());
@@ -616,46 +617,46 @@ class WorkerEndpointTest {
             assertThat(names(client, "?prefix=report/")).containsExactly("report/a");
             assertThat(names(client, "?task=other")).containsExactly("b");
             assertThat(names(client, "?limit=1")).containsExactly("b");
-            assertThat(client.json(client.get("/pgworker/schedules?limit=1"))
+            assertThat(client.json(client.get("/pgworker/recurring?limit=1"))
                             .path("next")
                             .asString())
                     .isEqualTo("b");
             assertThat(names(client, "?after=b")).containsExactly("report/a");
 
-            JsonNode b = client.json(client.get("/pgworker/schedules/b?runs=3"));
+            JsonNode b = client.json(client.get("/pgworker/recurring/b?runs=3"));
             assertThat(b.path("kind").asString()).isEqualTo("cron");
             assertThat(b.path("expression").asString()).isEqualTo("0 30 4 * * *");
             assertThat(b.path("zone").asString()).isEqualTo("Europe/Berlin");
-            assertThat(b.path("declared").asBoolean()).isFalse();
+            assertThat(b.path("origin").asString()).isEqualTo("database");
             List<Instant> runs = b.path("nextRuns")
                     .valueStream()
                     .map(run -> Instant.parse(run.asString()))
                     .toList();
             assertThat(runs).hasSize(3).isSorted();
             assertThat(runs.get(0)).isEqualTo(b.path("nextRun").asString());
-            assertThat(client.json(client.get("/pgworker/schedules?name=report/a&runs=2"))
+            assertThat(client.json(client.get("/pgworker/recurring?name=report/a&runs=2"))
                             .path("nextRuns")
                             .size())
                     .isEqualTo(2);
-            assertThat(client.get("/pgworker/schedules?name=report").statusCode())
+            assertThat(client.get("/pgworker/recurring?name=report").statusCode())
                     .isEqualTo(404);
-            assertThat(client.get("/pgworker/schedules").body())
+            assertThat(client.get("/pgworker/recurring").body())
                     .contains("\"overlap\":\"skip\"", "\"backfill\":\"PT48H\"")
                     .doesNotContain("secret");
 
-            assertThat(changed(client, "schedule-pause", "{'schedule': 'b'}")).isTrue();
-            assertThat(changed(client, "schedule-pause", "{'schedule': 'b'}")).isFalse();
+            assertThat(changed(client, "recurring-pause", "{'name': 'b'}")).isTrue();
+            assertThat(changed(client, "recurring-pause", "{'name': 'b'}")).isFalse();
             assertThat(names(client, "?paused=true")).containsExactly("b");
             assertThat(names(client, "?paused=false")).containsExactly("report/a");
             assertThat(names(client, "?problem=true")).isEmpty();
-            assertThat(client.json(client.get("/pgworker/schedules/b"))
+            assertThat(client.json(client.get("/pgworker/recurring/b"))
                             .path("nextRuns")
                             .size())
                     .isEqualTo(5);
-            assertThat(changed(client, "schedule-resume", "{'schedule': 'b'}")).isTrue();
+            assertThat(changed(client, "recurring-resume", "{'name': 'b'}")).isTrue();
 
             long job = client.json(client.post(
-                            "/pgworker/schedule-trigger", "{'schedule': 'report/a', 'payload': '{\\\"only\\\": 2}'}"))
+                            "/pgworker/recurring-trigger", "{'name': 'report/a', 'payload': '{\\\"only\\\": 2}'}"))
                     .path("job")
                     .asLong();
             assertThat(client.context
@@ -664,20 +665,20 @@ class WorkerEndpointTest {
                             .orElseThrow()
                             .payload())
                     .contains("\"only\":2", "\"schedule\":\"report/a\"");
-            assertThat(changed(client, "schedule-delete", "{'schedule': 'b'}")).isTrue();
-            assertThat(client.get("/pgworker/schedules/b").statusCode()).isEqualTo(404);
-            assertThat(changed(client, "schedule-delete", "{'schedule': 'b'}")).isFalse();
-            HttpResponse<String> unknown = client.post("/pgworker/schedule-trigger", "{'schedule': 'b'}");
+            assertThat(changed(client, "recurring-delete", "{'name': 'b'}")).isTrue();
+            assertThat(client.get("/pgworker/recurring/b").statusCode()).isEqualTo(404);
+            assertThat(changed(client, "recurring-delete", "{'name': 'b'}")).isFalse();
+            HttpResponse<String> unknown = client.post("/pgworker/recurring-trigger", "{'name': 'b'}");
             assertThat(unknown.statusCode()).isEqualTo(400);
             assertThat(unknown.body()).contains("but there is none");
         }
     }
 
     private static List<String> names(Client client, String query) throws Exception {
-        return client.json(client.get("/pgworker/schedules" + query))
-                .path("schedules")
+        return client.json(client.get("/pgworker/recurring" + query))
+                .path("recurring")
                 .valueStream()
-                .map(schedule -> schedule.path("name").asString())
+                .map(job -> job.path("id").asString())
                 .toList();
     }
 
@@ -689,13 +690,14 @@ class WorkerEndpointTest {
 
     @ParameterizedTest
     @CsvSource(delimiter = '|', quoteCharacter = '~', textBlock = """
-                    GET | schedules?limit=0 | | limit must be between 1 and 1000
-                    GET | schedules?paused=perhaps | | paused must be true or false
-                    GET | schedules/x?runs=1001 | | runs must be between 0 and 1000
-                    POST | schedule-pause | {} | schedule is required
-                    POST | schedule-trigger | {'schedule': 'none', 'payload': '[1]'} | payload must be a JSON object
-                    POST | schedule-trigger | {'schedule': 'none', 'payload': '{'} | payload must be a JSON object:
-                    POST | schedule-delete | {'schedule': '\\u0000'} | must not contain the NUL character
+                    GET | recurring?limit=0 | | limit must be between 1 and 1000
+                    GET | recurring?origin=mars | | origin must be one of
+                    GET | recurring?paused=perhaps | | paused must be true or false
+                    GET | recurring/x?runs=1001 | | runs must be between 0 and 1000
+                    POST | recurring-pause | {} | name is required
+                    POST | recurring-trigger | {'name': 'none', 'payload': '[1]'} | payload must be a JSON object
+                    POST | recurring-trigger | {'name': 'none', 'payload': '{'} | payload must be a JSON object:
+                    POST | recurring-delete | {'name': '\\u0000'} | must not contain the NUL character
                     GET | jobs?state=broken | | state must be one of [READY
                     GET | jobs?limit=0 | | limit must be between 1 and 1000
                     GET | jobs?limit=many | | limit must be an integer
@@ -736,14 +738,14 @@ class WorkerEndpointTest {
                     POST | force-unlock | {'workers': '\\u0000'} | workerIds must not contain the NUL character
                     POST | remove | {'key': '\\u0000'} | jobKey must not contain the NUL character
                     POST | fail | {'ids': 1, 'reason': '\\u0000'} | reason must not contain the NUL character
-                    POST | cron-pause | {'item': '\\u0000'} | identifier must not contain the NUL character
+                    POST | recurring-pause | {'name': '\\u0000'} | id must not contain the NUL character
                     POST | sweep | {'threshold': 'PT9223372036854775807S'} | threshold must be between
                     POST | sweep | {'threshold': 'soon'} | threshold must be a duration
                     POST | sweep | {'threshold': 'PT0S'} | threshold must be positive
                     POST | sweep | {'dryRun': 'perhaps'} | dryRun must be true or false
-                    POST | cron-trigger | {} | item is required
-                    POST | cron-pause | {} | item is required
-                    POST | cron-forget | {} | item is required
+                    POST | recurring-trigger | {} | name is required
+                    POST | recurring-pause | {} | name is required
+                    POST | recurring-delete | {} | name is required
                     """)
     void refusesWhatIsWrong(String method, String path, String body, String message) throws Exception {
         HttpResponse<String> response =

@@ -13,7 +13,6 @@ import org.springframework.context.event.EventListener;
 import org.springframework.core.env.Environment;
 import org.springframework.stereotype.Component;
 
-import dev.pgworker.crontab.CronAdmin;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.samples.dashboard.Jobs.Campaign;
@@ -21,9 +20,8 @@ import dev.pgworker.samples.dashboard.Jobs.Catalog;
 import dev.pgworker.samples.dashboard.Jobs.Index;
 import dev.pgworker.samples.dashboard.Jobs.Photos;
 import dev.pgworker.samples.dashboard.Jobs.Report;
-import dev.pgworker.schedule.JobSchedules;
-import dev.pgworker.schedule.Overlap;
 import dev.pgworker.schedule.Recurrence;
+import dev.pgworker.schedule.RecurringJobs;
 import dev.pgworker.schedule.Schedule;
 
 import static dev.pgworker.samples.dashboard.Jobs.IMPORT_CATALOG;
@@ -43,15 +41,13 @@ class Opening {
             .toList();
 
     private final JobScheduler jobs;
-    private final CronAdmin crontab;
-    private final JobSchedules schedules;
+    private final RecurringJobs recurring;
     private final Staff staff;
     private final Environment environment;
 
-    Opening(JobScheduler jobs, CronAdmin crontab, JobSchedules schedules, Staff staff, Environment environment) {
+    Opening(JobScheduler jobs, RecurringJobs recurring, Staff staff, Environment environment) {
         this.jobs = jobs;
-        this.crontab = crontab;
-        this.schedules = schedules;
+        this.recurring = recurring;
         this.staff = staff;
         this.environment = environment;
     }
@@ -73,21 +69,20 @@ class Opening {
                 REBUILD_INDEX,
                 new Index("en", true),
                 JobSpec.builder().jobKey("index:en").flags("after-hours").build());
-        crontab.pause("clear-carts");
+        recurring.pause("clear-carts");
         makeSchedules();
         log.info("Ready. Look at http://localhost:{}/pgworker", environment.getProperty("local.server.port"));
     }
 
     /** Those that are there already stay as they are, paused ones included. */
     private void makeSchedules() {
-        schedules.put(Schedule.builder(
+        recurring.put(Schedule.builder(
                         "photos-of-the-window",
                         Recurrence.fixedRate(Duration.ofSeconds(20), Instant.EPOCH),
                         RESIZE_PHOTOS,
                         new Photos("window", WINDOW, List.of(800, 1600)))
-                .overlap(Overlap.SKIP)
                 .build());
-        schedules.put(Schedule.builder(
+        recurring.put(Schedule.builder(
                         "catalog-of-acme",
                         Recurrence.fixedDelay(Duration.ofMinutes(2)),
                         IMPORT_CATALOG,

@@ -22,7 +22,6 @@ import org.springframework.test.annotation.DirtiesContext;
 import org.springframework.test.context.DynamicPropertyRegistry;
 import org.springframework.test.context.DynamicPropertySource;
 
-import dev.pgworker.crontab.CronAdmin;
 import dev.pgworker.event.WorkerEvent.JobCompleted;
 import dev.pgworker.event.WorkerEvent.JobFailed;
 import dev.pgworker.event.WorkerEvent.OfJob;
@@ -30,6 +29,7 @@ import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.job.JobQueries;
 import dev.pgworker.job.JobQuery;
 import dev.pgworker.job.JobState;
+import dev.pgworker.schedule.RecurringJobs;
 import dev.pgworker.testsupport.TestPostgres;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -51,7 +51,7 @@ class DashboardSampleTest {
     JobQueries queries;
 
     @Autowired
-    CronAdmin crontab;
+    RecurringJobs recurring;
 
     @Autowired
     Map<Class<?>, Set<String>> tasksOf;
@@ -92,7 +92,7 @@ class DashboardSampleTest {
             assertThat(waiting("charge_card", JobState.FAILED)).isPositive();
             assertThat(waiting("charge_card", JobState.RETRYING)).isPositive();
         });
-        assertThat(crontab.find("clear-carts").orElseThrow().isPaused()).isTrue();
+        assertThat(recurring.find("clear-carts").orElseThrow().isPaused()).isTrue();
     }
 
     @Test

@@ -9,9 +9,9 @@ import org.slf4j.LoggerFactory;
 import org.springframework.stereotype.Service;
 
 import dev.pgworker.job.Task;
-import dev.pgworker.schedule.JobSchedules;
 import dev.pgworker.schedule.Misfire;
 import dev.pgworker.schedule.Recurrence;
+import dev.pgworker.schedule.RecurringJobs;
 import dev.pgworker.schedule.Schedule;
 import dev.pgworker.task.JobContext;
 import dev.pgworker.task.JobHandler;
@@ -27,16 +27,16 @@ class CustomerReports {
 
     static final Task<CustomerReport> CUSTOMER_REPORT = Task.of("customer_report", CustomerReport.class);
 
-    private final JobSchedules schedules;
+    private final RecurringJobs recurring;
 
-    CustomerReports(JobSchedules schedules) {
-        this.schedules = schedules;
+    CustomerReports(RecurringJobs recurring) {
+        this.recurring = recurring;
     }
 
     /** Orders the report of a customer, or changes when it comes. */
     void order(String customer, LocalTime time, ZoneId zone) {
         String daily = "%s %s %s * * *".formatted(time.getSecond(), time.getMinute(), time.getHour());
-        schedules.put(Schedule.builder(
+        recurring.put(Schedule.builder(
                         name(customer), Recurrence.cron(daily, zone), CUSTOMER_REPORT, new CustomerReport(customer))
                 .misfire(Misfire.RUN_ONCE)
                 .build());
@@ -44,7 +44,7 @@ class CustomerReports {
 
     /** Returns whether there was an order. */
     boolean cancel(String customer) {
-        return schedules.delete(name(customer));
+        return recurring.delete(name(customer));
     }
 
     static String name(String customer) {

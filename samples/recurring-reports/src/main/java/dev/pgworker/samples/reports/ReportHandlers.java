@@ -8,7 +8,6 @@ import org.springframework.jdbc.core.simple.JdbcClient;
 import org.springframework.stereotype.Component;
 
 import dev.pgworker.crontab.CronJob;
-import dev.pgworker.schedule.Overlap;
 import dev.pgworker.task.JobHandler;
 
 /** Writes the reports. */
@@ -44,7 +43,7 @@ class ReportHandlers {
 
     /** Scheduled here, to the second: what is due while the previous one still runs is left out. */
     @JobHandler("collect_figures")
-    @CronJob(cron = "${reports.collect:*/10 * * * * *}", overlap = Overlap.SKIP)
+    @CronJob(cron = "${reports.collect:*/10 * * * * *}")
     void collectFigures() {
         int reports =
                 jdbc.sql("select count(*) from report").query(Integer.class).single();

@@ -25,16 +25,14 @@ import org.springframework.test.annotation.DirtiesContext;
 import org.springframework.test.context.DynamicPropertyRegistry;
 import org.springframework.test.context.DynamicPropertySource;
 
-import dev.pgworker.crontab.CronAdmin;
-import dev.pgworker.crontab.CronItemStatus;
 import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.event.WorkerEvent.CronItemBehind;
 import dev.pgworker.event.WorkerEvent.JobCompleted;
 import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.job.Job;
-import dev.pgworker.schedule.JobSchedules;
 import dev.pgworker.schedule.Overlap;
-import dev.pgworker.schedule.ScheduleStatus;
+import dev.pgworker.schedule.RecurringJob;
+import dev.pgworker.schedule.RecurringJobs;
 import dev.pgworker.testsupport.TestPostgres;
 
 import static org.assertj.core.api.Assertions.assertThat;
@@ -47,10 +45,7 @@ class ReportsTest {
     private static final String DATABASE = TestPostgres.newDatabase("reports");
 
     @Autowired
-    CronAdmin crons;
-
-    @Autowired
-    JobSchedules schedules;
+    RecurringJobs recurring;
 
     @Autowired
     CustomerReports customers;
@@ -114,27 +109,24 @@ class ReportsTest {
 
     @Test
     void theDailyReportGoesByTheClocksOfNewYork() {
-        CronItemStatus daily = crons.list().stream()
-                .filter(item -> item.identifier().equals("daily_report"))
-                .findFirst()
-                .orElseThrow();
+        RecurringJob daily = recurring.find("daily_report").orElseThrow();
 
-        assertThat(daily.nextExecution().atZone(ZoneId.of("America/New_York")).toLocalTime())
+        assertThat(daily.nextRun().atZone(ZoneId.of("America/New_York")).toLocalTime())
                 .isEqualTo(LocalTime.of(7, 30));
     }
 
     @Test
     void aTriggeredReportMakesUpForNothing() {
-        Job job = crons.trigger("daily_report");
+        Job job = recurring.trigger("daily_report");
 
         assertThat(job.payload()).contains("\"backfilled\":false");
     }
 
     @Test
     void aDeclaredScheduleIsKeptInTheDatabase() {
-        ScheduleStatus figures = schedules.find("collect_figures").orElseThrow();
+        RecurringJob figures = recurring.find("collect_figures").orElseThrow();
 
-        assertThat(figures.declared()).isTrue();
+        assertThat(figures.origin()).isEqualTo(RecurringJob.Origin.DECLARED);
         assertThat(figures.schedule().overlap()).isEqualTo(Overlap.SKIP);
         assertThat(Duration.between(figures.schedule().next(Instant.EPOCH, 1).get(0), Instant.EPOCH))
                 .isEqualTo(Duration.ofSeconds(-10));
@@ -145,12 +137,12 @@ class ReportsTest {
         customers.order("acme", LocalTime.of(7, 30), ZoneId.of("America/New_York"));
         customers.order("acme", LocalTime.of(8, 15), ZoneId.of("Europe/Berlin"));
 
-        ScheduleStatus order = schedules.find("customer_report/acme").orElseThrow();
+        RecurringJob order = recurring.find("customer_report/acme").orElseThrow();
         assertThat(order.nextRun().atZone(ZoneId.of("Europe/Berlin")).toLocalTime())
                 .isEqualTo(LocalTime.of(8, 15));
-        assertThat(schedules.trigger("customer_report/acme").payload()).contains("\"customer\":\"acme\"");
+        assertThat(recurring.trigger("customer_report/acme").payload()).contains("\"customer\":\"acme\"");
         assertThat(customers.cancel("acme")).isTrue();
-        assertThat(schedules.find("customer_report/acme")).isEmpty();
+        assertThat(recurring.find("customer_report/acme")).isEmpty();
     }
 
     private List<Report> hourlyReports() {

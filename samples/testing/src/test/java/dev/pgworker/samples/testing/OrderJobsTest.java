@@ -7,9 +7,9 @@ import org.springframework.beans.factory.annotation.Autowired;
 import org.springframework.boot.test.context.SpringBootTest;
 import org.springframework.test.context.bean.override.mockito.MockitoBean;
 
-import dev.pgworker.crontab.CronAdmin;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobScheduler;
+import dev.pgworker.schedule.RecurringJobs;
 import dev.pgworker.test.AutoConfigureTestWorker;
 import dev.pgworker.test.JobRuns;
 import dev.pgworker.test.TestWorker;
@@ -31,7 +31,7 @@ class OrderJobsTest implements OnEmbeddedPostgres {
     JobScheduler jobs;
 
     @Autowired
-    CronAdmin recurring;
+    RecurringJobs recurring;
 
     @MockitoBean
     Mailer mailer;

@@ -82,7 +82,7 @@ export function formValues(schedule, zone) {
     zone: schedule?.zone ?? zone,
     every: span(schedule?.everyMs),
     origin: inputTime(schedule?.origin),
-    overlap: schedule?.overlap ?? "allow",
+    overlap: schedule?.overlap ?? "skip",
     misfire: schedule?.misfire ?? "skip",
     backfill: span(schedule?.backfillMs),
     jitter: span(schedule?.jitterMs),

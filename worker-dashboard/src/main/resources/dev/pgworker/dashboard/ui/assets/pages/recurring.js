@@ -81,7 +81,7 @@ export function RecurringPage() {
 function NoneAtAll() {
   return html`<${Empty} icon="recurring" title="There are no recurring jobs">
     <p>Put a crontab into <code>pgworker.crontab</code>, annotate a handler with <code>@CronJob</code>, or make a schedule
-      here or by <code>JobSchedules</code>.</p></${Empty}>`;
+      here or by <code>RecurringJobs</code>.</p></${Empty}>`;
 }
 
 function Filters({ filters }) {
@@ -107,12 +107,8 @@ function Schedules({ data, searched, list }) {
   const act = useScheduleActions(list.reload);
   useReloadWhenDue(data.schedules, list);
   if (data.schedules.length === 0) {
-    return html`<p class="muted">${
-      searched
-        ? "None matches."
-        : html`There are none yet. Schedules are made here, by <code>JobSchedules</code>,
-      or by SQL, and can be changed while applications run.`
-    }</p>`;
+    return html`<p class="muted">${searched ? "None matches." : html`There are none yet. Schedules are made here, by <code>RecurringJobs</code>,
+      or by SQL, and can be changed while applications run.`}</p>`;
   }
   return html`<${Table} label="Schedules" columns=${COLUMNS} class="recurring-table schedules-table">
     ${data.schedules.map((schedule) => html`<${ScheduleRow} key=${schedule.name} schedule=${schedule} act=${act} />`)}

@@ -2,11 +2,10 @@ package dev.pgworker.internal.client;
 
 import java.time.Duration;
 import java.time.ZoneId;
-import java.time.ZoneOffset;
-import java.time.format.DateTimeFormatter;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.function.Function;
 import javax.sql.DataSource;
@@ -27,26 +26,21 @@ import dev.pgworker.job.Job;
 import dev.pgworker.job.JobRequest;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.JobSpec;
-import dev.pgworker.schedule.JobSchedules;
 import dev.pgworker.schedule.Recurrence;
+import dev.pgworker.schedule.RecurringJob;
+import dev.pgworker.schedule.RecurringJob.Origin;
+import dev.pgworker.schedule.RecurringJobs;
+import dev.pgworker.schedule.RecurringQuery;
 import dev.pgworker.schedule.Schedule;
-import dev.pgworker.schedule.ScheduleQuery;
-import dev.pgworker.schedule.ScheduleStatus;
 import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.task.PayloadCodec;
 
-/** Recurring jobs of the database, on the connection of the caller's transaction. */
-public final class JdbcJobSchedules implements JobSchedules {
+/** The schedules of the database, on the connection of the caller's transaction. */
+public final class ScheduleControl {
 
-    private static final Logger log = WorkerLog.of(JdbcJobSchedules.class);
-
-    private static final int MAX_NAME = 128;
+    private static final Logger log = WorkerLog.of(ScheduleControl.class);
 
     private static final int MAX_PAYLOAD = 100_000;
-
-    private static final DateTimeFormatter TIMESTAMP = DateTimeFormatter.ofPattern(
-                    "uuuu-MM-dd'T'HH:mm:ss.SSS'Z'", Locale.ROOT)
-            .withZone(ZoneOffset.UTC);
 
     private final ClientConnections connections;
     private final WorkerSchema schema;
@@ -59,11 +53,11 @@ public final class JdbcJobSchedules implements JobSchedules {
      *
      * @param jobs adds the jobs of triggered schedules
      */
-    public JdbcJobSchedules(DataSource dataSource, WorkerSchema schema, PayloadCodec codec, JobScheduler jobs) {
+    public ScheduleControl(DataSource dataSource, WorkerSchema schema, PayloadCodec codec, JobScheduler jobs) {
         this(new ClientConnections(dataSource), schema, codec, jobs, null);
     }
 
-    private JdbcJobSchedules(
+    private ScheduleControl(
             ClientConnections connections,
             WorkerSchema schema,
             PayloadCodec codec,
@@ -76,18 +70,18 @@ public final class JdbcJobSchedules implements JobSchedules {
         this.user = user;
     }
 
-    @Override
-    public JobSchedules actingAs(String name) {
-        return new JdbcJobSchedules(connections, schema, codec, jobs, Arguments.requireUser(name));
+    /** As {@link RecurringJobs#actingAs}. */
+    public ScheduleControl actingAs(String name) {
+        return new ScheduleControl(connections, schema, codec, jobs, Arguments.requireUser(name));
     }
 
-    @Override
-    public ScheduleStatus create(Schedule schedule) {
+    /** As {@link RecurringJobs#create}. */
+    public RecurringJob create(Schedule schedule) {
         return write("create", schedule, true, null);
     }
 
-    @Override
-    public ScheduleStatus put(Schedule schedule) {
+    /** As {@link RecurringJobs#put}. */
+    public RecurringJob put(Schedule schedule) {
         return write("put", schedule, false, null);
     }
 
@@ -130,13 +124,13 @@ public final class JdbcJobSchedules implements JobSchedules {
                         LogText.visible(schedule.job().identifier())));
     }
 
-    private ScheduleStatus write(String verb, Schedule schedule, boolean onlyNew, @Nullable Boolean declared) {
+    private RecurringJob write(String verb, Schedule schedule, boolean onlyNew, @Nullable Boolean declared) {
         Arguments.requireNonNull("schedule", schedule);
-        ScheduleStatus status = connections.query(
+        RecurringJob status = connections.query(
                 verb + " schedule \"" + schedule.name() + "\"",
                 false,
                 client -> write(client, schedule, onlyNew, declared));
-        tell(onlyNew ? "created" : "put", schedule.name());
+        tell("Schedule", onlyNew ? "created" : "put", schedule.name());
         return status;
     }
 
@@ -149,7 +143,7 @@ public final class JdbcJobSchedules implements JobSchedules {
               misfire => ?, backfill => pg_catalog.make_interval(secs => ?), only_new => ?, declared => ?) s
             """;
 
-    private ScheduleStatus write(JdbcClient client, Schedule schedule, boolean onlyNew, @Nullable Boolean declared) {
+    private RecurringJob write(JdbcClient client, Schedule schedule, boolean onlyNew, @Nullable Boolean declared) {
         List<@Nullable Object> values = new ArrayList<>();
         values.add(schedule.name());
         values.add(schedule.job().identifier());
@@ -215,7 +209,7 @@ public final class JdbcJobSchedules implements JobSchedules {
             select {schema}.pgworker_delete_schedule(:name)
             """;
 
-    @Override
+    /** Returns whether there was one. */
     public boolean delete(String name) {
         return change("delete", "deleted", name, client -> client.sql(schema.in(DELETE)));
     }
@@ -224,7 +218,7 @@ public final class JdbcJobSchedules implements JobSchedules {
             select {schema}.pgworker_pause_schedule(:name, :user)
             """;
 
-    @Override
+    /** Returns whether there is one that was not paused before. */
     public boolean pause(String name) {
         return change(
                 "pause",
@@ -237,7 +231,7 @@ public final class JdbcJobSchedules implements JobSchedules {
             select {schema}.pgworker_resume_schedule(:name)
             """;
 
-    @Override
+    /** Returns whether there is one that was paused. */
     public boolean resume(String name) {
         return change("resume", "resumed", name, client -> client.sql(schema.in(RESUME)));
     }
@@ -254,7 +248,7 @@ public final class JdbcJobSchedules implements JobSchedules {
                         .query(Boolean.class)
                         .single());
         if (changed) {
-            tell(participle, name);
+            tell("Schedule", participle, name);
         }
         return changed;
     }
@@ -263,8 +257,8 @@ public final class JdbcJobSchedules implements JobSchedules {
             from {schema}.pgworker_schedules s where s.name operator(pg_catalog.=) ?
             """;
 
-    @Override
-    public Optional<ScheduleStatus> find(String name) {
+    /** Returns the one of this name. */
+    public Optional<RecurringJob> find(String name) {
         return row(name).map(ScheduleRow::status);
     }
 
@@ -279,9 +273,8 @@ public final class JdbcJobSchedules implements JobSchedules {
                         .optional());
     }
 
-    @Override
-    public List<ScheduleStatus> list(ScheduleQuery query) {
-        Arguments.requireNonNull("query", query);
+    /** Returns those that match, but not more than the limit. */
+    public List<RecurringJob> list(RecurringQuery query) {
         List<String> conditions = new ArrayList<>();
         List<Object> values = new ArrayList<>();
         if (query.prefix() != null && !query.prefix().isEmpty()) {
@@ -302,6 +295,12 @@ public final class JdbcJobSchedules implements JobSchedules {
         if (query.problem() != null) {
             conditions.add(query.problem() ? "s.problem is not null" : "s.problem is null");
         }
+        if (!query.origins().contains(Origin.DECLARED)) {
+            conditions.add("not s.declared");
+        }
+        if (!query.origins().contains(Origin.DATABASE)) {
+            conditions.add("s.declared");
+        }
         String sql = "select " + ScheduleRow.COLUMNS + " from {schema}.pgworker_schedules s"
                 + (conditions.isEmpty() ? "" : " where " + String.join(" and ", conditions))
                 + " order by s.name limit " + query.limit();
@@ -314,55 +313,53 @@ public final class JdbcJobSchedules implements JobSchedules {
                         .list());
     }
 
-    @Override
-    public Job trigger(String name) {
-        ScheduleRow row = triggered(name);
-        return add(row, requireReadable(row).payload());
+    /** Adds a job of a schedule; empty if there is none of that name. */
+    public Optional<Job> trigger(String name) {
+        return row(name).map(row -> add(row, (ObjectNode) requireReadable(row).payload()));
     }
 
-    @Override
-    public Job trigger(String name, @Nullable Object payload) {
-        return add(triggered(name), payload);
+    /** As {@link #trigger(String)}, with another payload. */
+    public Optional<Job> trigger(String name, @Nullable Object payload) {
+        return row(name).map(row -> add(row, tree(payload)));
     }
 
-    private ScheduleRow triggered(String name) {
-        return row(name)
-                .orElseThrow(() -> new IllegalArgumentException(
-                        "name \"" + name + "\" must be that of a schedule, but there is none"));
+    /**
+     * Returns a payload as a tree.
+     *
+     * @throws IllegalArgumentException if it is not written as a JSON object
+     */
+    public ObjectNode tree(@Nullable Object payload) {
+        return payload instanceof ObjectNode tree
+                ? tree.deepCopy()
+                : ScheduleRow.payload("payload", codec.encode("payload", payload));
     }
 
     private static JobRequest requireReadable(ScheduleRow row) {
         if (row.job() == null) {
             throw new IllegalStateException(
-                    "Schedule \"" + row.status().name() + "\" cannot be read: " + row.unreadable());
+                    "Schedule \"" + row.status().id() + "\" cannot be read: " + row.unreadable());
         }
         return row.job();
     }
 
-    private Job add(ScheduleRow row, @Nullable Object given) {
+    private Job add(ScheduleRow row, @Nullable ObjectNode payload) {
         JobRequest job = requireReadable(row);
-        String name = row.status().name();
-        ObjectNode payload = given instanceof ObjectNode tree
-                ? tree.deepCopy()
-                : ScheduleRow.payload("payload", codec.encode("payload", given));
-        payload.putObject("_cron")
-                .put("ts", TIMESTAMP.format(row.readAt()))
-                .put("backfilled", false)
-                .put("schedule", name);
-        Job added = jobs.addJob(job.identifier(), payload, row.specOfJobs(job.spec()));
-        tell("triggered", name);
+        String name = row.status().id();
+        ObjectNode stamped = ScheduleRow.stamped(Objects.requireNonNull(payload), name, row.readAt(), false);
+        Job added = jobs.addJob(job.identifier(), stamped, row.specOfJobs(job.spec()));
+        tell("Schedule", "triggered", name);
         return added;
     }
 
     private static String requireName(@Nullable String name) {
-        return Arguments.requireGivenText("name", name, MAX_NAME);
+        return Arguments.requireGivenText("id", name);
     }
 
     /** Says who has changed what once that is committed; what applications do by themselves need not be read. */
-    private void tell(String participle, String name) {
+    public void tell(String what, String participle, String name) {
         if (user != null) {
             ClientConnections.afterCommit(() -> log.info(
-                    "Schedule \"{}\" {} by user \"{}\"", LogText.visible(name), participle, LogText.visible(user)));
+                    "{} \"{}\" {} by user \"{}\"", what, LogText.visible(name), participle, LogText.visible(user)));
         }
     }
 }

@@ -2,10 +2,12 @@ package dev.pgworker.cli;
 
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.function.Predicate;
 
 import org.jspecify.annotations.Nullable;
@@ -18,25 +20,39 @@ import tools.jackson.databind.json.JsonMapper;
 
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobSpec;
-import dev.pgworker.schedule.JobSchedules;
 import dev.pgworker.schedule.Recurrence;
+import dev.pgworker.schedule.RecurringJob;
+import dev.pgworker.schedule.RecurringJob.Origin;
+import dev.pgworker.schedule.RecurringJobs;
+import dev.pgworker.schedule.RecurringQuery;
 import dev.pgworker.schedule.Schedule;
-import dev.pgworker.schedule.ScheduleQuery;
-import dev.pgworker.schedule.ScheduleStatus;
 
-/** Looks at the schedules of the database, and pauses, triggers or deletes them. */
-@Command(name = "schedules", description = "Look at schedules of the database, and pause, trigger or delete them.")
-final class SchedulesCommand {
+/** Looks at recurring jobs, whatever declares them, and pauses, triggers or deletes them. */
+@Command(
+        name = "recurring",
+        description = "Look at recurring jobs of crontabs and the database, and pause, trigger or delete them.",
+        footer = {"  worker-cli recurring list", "  worker-cli help recurring trigger"})
+final class RecurringCommand {
 
-    /** Lists schedules. */
-    @Command(name = "list", description = "List schedules in the order of their names.")
-    static final class ListSchedules extends SessionCommand {
+    /** Lists recurring jobs. */
+    @Command(
+            name = "list",
+            description = "List recurring jobs in the order of their ids.",
+            footer = {"  worker-cli recurring list --prefix reminders/ --paused"})
+    static final class ListAll extends SessionCommand {
 
-        @Option(names = "--prefix", paramLabel = "TEXT", description = "Those whose names begin with this.")
+        @Option(names = "--prefix", paramLabel = "TEXT", description = "Those whose ids begin with this.")
         private @Nullable String prefix;
 
         @Option(names = "--task", paramLabel = "TASK", description = "Those of this task.")
         private @Nullable String task;
+
+        @Option(
+                names = "--origin",
+                paramLabel = "ORIGIN",
+                split = ",",
+                description = "Those of these origins, with commas between: crontab, declared, database.")
+        private Set<Origin> origins = EnumSet.noneOf(Origin.class);
 
         @Option(names = "--paused", negatable = true, description = "Those that are paused, or are not.")
         private @Nullable Boolean paused;
@@ -53,10 +69,10 @@ final class SchedulesCommand {
                 description = "Largest number of rows, 1 to 1000. Default: ${DEFAULT-VALUE}.")
         private int limit = 100;
 
-        @Option(names = "--after", paramLabel = "NAME", description = "Begin after this name.")
+        @Option(names = "--after", paramLabel = "ID", description = "Begin after this id.")
         private @Nullable String after;
 
-        ListSchedules(Session session) {
+        ListAll(Session session) {
             super(session);
         }
 
@@ -65,20 +81,23 @@ final class SchedulesCommand {
             if (limit < 1 || limit > 1000) {
                 throw CommandFailure.usage("--limit must be between 1 and 1000, but is " + limit);
             }
-            List<ScheduleStatus> found =
-                    session.schedules().list(new ScheduleQuery(prefix, task, paused, problem, after, limit));
-            String next = found.size() < limit ? null : found.get(limit - 1).name();
+            List<RecurringJob> found =
+                    session.recurring().list(new RecurringQuery(prefix, task, paused, problem, origins, after, limit));
+            String next =
+                    found.size() < limit ? null : found.get(found.size() - 1).id();
             if (session.isJson()) {
                 session.writeJson(Json.object(
-                        "schedules", found.stream().map(SchedulesCommand::json).toList(), "next", next));
+                        "recurring", found.stream().map(RecurringCommand::json).toList(), "next", next));
                 return ExitStatus.OK;
             }
-            Table table = new Table("SCHEDULE", "TASK", "WHEN", "=NEXT RUN", "=LAST RUN", "=PAUSED SINCE", "PROBLEM");
+            Table table =
+                    new Table("ID", "ORIGIN", "TASK", "WHEN", "=NEXT RUN", "=LAST RUN", "=PAUSED SINCE", "PROBLEM");
             found.forEach(status -> {
                 Schedule schedule = status.schedule();
                 Table unused = table.row(
-                        status.name(),
-                        schedule == null ? null : schedule.job().identifier(),
+                        status.id(),
+                        name(status.origin()),
+                        status.task(),
                         schedule == null ? null : when(schedule.recurrence()),
                         Text.seconds(status.nextRun()),
                         Text.seconds(status.lastRun()),
@@ -93,12 +112,15 @@ final class SchedulesCommand {
         }
     }
 
-    /** Shows a schedule and its next runs. */
-    @Command(name = "show", description = "Show a schedule and when it runs next.")
+    /** Shows a recurring job and its next runs. */
+    @Command(
+            name = "show",
+            description = "Show a recurring job and when it runs next.",
+            footer = {"  worker-cli recurring show reminders/acme --runs 10"})
     static final class Show extends SessionCommand {
 
-        @Parameters(paramLabel = "SCHEDULE", description = "The name, as schedules list shows it.")
-        private String name = "";
+        @Parameters(paramLabel = "ID", description = "The id, as recurring list shows it.")
+        private String id = "";
 
         @Option(
                 names = "--runs",
@@ -115,9 +137,9 @@ final class SchedulesCommand {
             if (runs < 0 || runs > 1000) {
                 throw CommandFailure.usage("--runs must be between 0 and 1000, but is " + runs);
             }
-            Optional<ScheduleStatus> found = session.schedules().find(name);
+            Optional<RecurringJob> found = session.recurring().find(id);
             if (found.isEmpty()) {
-                session.say("No schedule " + Text.line(name));
+                session.say("No recurring job " + Text.line(id));
                 return ExitStatus.NOT_FOUND;
             }
             Map<String, Object> json = json(found.get());
@@ -137,7 +159,7 @@ final class SchedulesCommand {
         }
 
         /** Begins with the run that the database knows; while it is paused, with the first that would be due. */
-        private List<Instant> nextRuns(ScheduleStatus status) {
+        private List<Instant> nextRuns(RecurringJob status) {
             List<Instant> next = new ArrayList<>();
             Schedule schedule = status.schedule();
             if (schedule != null && runs > 0) {
@@ -153,14 +175,16 @@ final class SchedulesCommand {
         }
     }
 
-    /** Pauses schedules. */
+    /** Pauses recurring jobs. */
     @Command(
             name = "pause",
-            description = "Pause schedules until they are resumed. What is due meanwhile is passed over.")
+            description =
+                    "Pause recurring jobs in all PgWorkers until they are resumed. What is due meanwhile is passed over.",
+            footer = {"  worker-cli recurring pause rollup reminders/acme"})
     static final class Pause extends SessionCommand {
 
-        @Parameters(paramLabel = "SCHEDULE", arity = "1..*", description = "Names, as schedules list shows them.")
-        private List<String> names = List.of();
+        @Parameters(paramLabel = "ID", arity = "1..*", description = "Ids, as recurring list shows them.")
+        private List<String> ids = List.of();
 
         Pause(Session session) {
             super(session);
@@ -168,17 +192,20 @@ final class SchedulesCommand {
 
         @Override
         public Integer call() {
-            JobSchedules schedules = session.schedules();
-            return change(session, schedules, names, schedules::pause, "paused", "was paused already");
+            RecurringJobs recurring = session.recurring();
+            return change(session, recurring, ids, recurring::pause, "paused", "was paused already");
         }
     }
 
     /** Ends pauses. */
-    @Command(name = "resume", description = "End the pause of schedules.")
+    @Command(
+            name = "resume",
+            description = "End the pause of recurring jobs.",
+            footer = {"  worker-cli recurring resume rollup"})
     static final class Resume extends SessionCommand {
 
-        @Parameters(paramLabel = "SCHEDULE", arity = "1..*", description = "Names, as schedules list shows them.")
-        private List<String> names = List.of();
+        @Parameters(paramLabel = "ID", arity = "1..*", description = "Ids, as recurring list shows them.")
+        private List<String> ids = List.of();
 
         Resume(Session session) {
             super(session);
@@ -186,22 +213,23 @@ final class SchedulesCommand {
 
         @Override
         public Integer call() {
-            JobSchedules schedules = session.schedules();
-            return change(session, schedules, names, schedules::resume, "resumed", "was not paused");
+            RecurringJobs recurring = session.recurring();
+            return change(session, recurring, ids, recurring::resume, "resumed", "was not paused");
         }
     }
 
-    /** Deletes schedules. */
+    /** Deletes schedules, and forgets items that no crontab has any more. */
     @Command(
             name = "delete",
             description = {
-                "Delete schedules; their jobs remain.",
-                "One that an application declares comes back when the application starts."
-            })
+                "Delete schedules; their jobs remain. One that an application declares comes back when the application starts.",
+                "Forget items that have left every crontab. A running worker that still has one registers it again."
+            },
+            footer = {"  worker-cli recurring delete reminders/acme --yes"})
     static final class Delete extends SessionCommand {
 
-        @Parameters(paramLabel = "SCHEDULE", arity = "1..*", description = "Names, as schedules list shows them.")
-        private List<String> names = List.of();
+        @Parameters(paramLabel = "ID", arity = "1..*", description = "Ids, as recurring list shows them.")
+        private List<String> ids = List.of();
 
         @Mixin
         private Confirmation confirmation = new Confirmation();
@@ -212,20 +240,21 @@ final class SchedulesCommand {
 
         @Override
         public Integer call() {
-            confirmation.require(session.terminal(), "Delete " + Text.count(names.size(), "schedule"));
-            JobSchedules schedules = session.schedules();
-            return change(session, schedules, names, schedules::delete, "deleted", "was deleted already");
+            confirmation.require(session.terminal(), "Delete " + Text.count(ids.size(), "recurring job"));
+            RecurringJobs recurring = session.recurring();
+            return change(session, recurring, ids, recurring::delete, "deleted", "was deleted already");
         }
     }
 
-    /** Runs a schedule's job at once. */
+    /** Runs the job of a schedule at once. */
     @Command(
             name = "trigger",
-            description = "Add a job of a schedule that runs at once, even if the schedule is paused.")
+            description = "Add a job of a schedule that runs at once, even if the schedule is paused.",
+            footer = {"  worker-cli recurring trigger reminders/acme --payload '{\"tenant\": \"acme\"}'"})
     static final class Trigger extends SessionCommand {
 
-        @Parameters(paramLabel = "SCHEDULE", description = "The name, as schedules list shows it.")
-        private String name = "";
+        @Parameters(paramLabel = "ID", description = "The id, as recurring list shows it.")
+        private String id = "";
 
         @Option(
                 names = "--payload",
@@ -240,12 +269,12 @@ final class SchedulesCommand {
         @Override
         public Integer call() {
             JsonNode object = payload == null ? null : object(payload);
-            JobSchedules schedules = session.schedules();
-            if (schedules.find(name).isEmpty()) {
-                session.say("No schedule " + Text.line(name));
+            RecurringJobs recurring = session.recurring();
+            if (recurring.find(id).isEmpty()) {
+                session.say("No recurring job " + Text.line(id));
                 return ExitStatus.NOT_FOUND;
             }
-            Job job = object == null ? schedules.trigger(name) : schedules.trigger(name, object);
+            Job job = object == null ? recurring.trigger(id) : recurring.trigger(id, object);
             if (session.isJson()) {
                 session.writeJson(Json.job(job, States.of(job)));
             } else {
@@ -265,13 +294,13 @@ final class SchedulesCommand {
 
     private static int change(
             Session session,
-            JobSchedules schedules,
-            List<String> names,
+            RecurringJobs recurring,
+            List<String> ids,
             Predicate<String> change,
             String done,
             String notNeeded) {
-        Predicate<String> isKnown = name -> schedules.find(name).isPresent();
-        return session.change("schedule", names, isKnown, change, done, notNeeded);
+        Predicate<String> isKnown = id -> recurring.find(id).isPresent();
+        return session.change("recurring job", ids, isKnown, change, done, notNeeded);
     }
 
     /** Returns in one line when a schedule is due. */
@@ -283,14 +312,13 @@ final class SchedulesCommand {
         return name(recurrence.kind()).replace('_', ' ') + " " + recurrence.every();
     }
 
-    private static Map<String, Object> json(ScheduleStatus status) {
-        Map<String, Object> json = Json.object("name", status.name());
+    private static Map<String, Object> json(RecurringJob status) {
+        Map<String, Object> json = Json.object("id", status.id(), "origin", name(status.origin()));
         Schedule schedule = status.schedule();
         if (schedule != null) {
             json.putAll(json(schedule));
         }
         json.putAll(Json.object(
-                "declared", status.declared(),
                 "nextRun", status.nextRun(),
                 "lastRun", status.lastRun(),
                 "lastJobId", status.lastJobId(),

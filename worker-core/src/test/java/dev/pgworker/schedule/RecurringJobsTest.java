@@ -36,7 +36,7 @@ import tools.jackson.databind.json.JsonMapper;
 import tools.jackson.databind.util.RawValue;
 
 import dev.pgworker.WorkerClient;
-import dev.pgworker.internal.client.JdbcJobSchedules;
+import dev.pgworker.internal.client.ScheduleControl;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobKeyMode;
 import dev.pgworker.job.JobRequest;
@@ -52,7 +52,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 /** Recurring jobs that are made, changed and removed at run time. */
 @Tag("any-postgres")
-class JobSchedulesTest {
+class RecurringJobsTest {
 
     private static final ZoneId BERLIN = ZoneId.of("Europe/Berlin");
     private static final Instant ORIGIN = Instant.parse("2020-01-01T00:00:00.000001Z");
@@ -60,8 +60,8 @@ class JobSchedulesTest {
     @RegisterExtension
     final TestSchema db = new TestSchema();
 
-    private JobSchedules schedules() {
-        return WorkerClient.jobSchedules(db.dataSource(), db.schema(), db.codec());
+    private RecurringJobs schedules() {
+        return WorkerClient.recurringJobs(db.dataSource(), db.schema(), db.codec());
     }
 
     private static Schedule.Builder daily(String name) {
@@ -95,7 +95,7 @@ class JobSchedulesTest {
                     .endsAt(Instant.parse("9999-01-01T00:00:00Z"))
                     .build();
 
-            ScheduleStatus put = schedules().put(schedule);
+            RecurringJob put = schedules().put(schedule);
 
             assertThat(put.schedule().job().payload().toString()).isEqualTo("{\"a\":[1.10]}");
             assertThat(put.schedule().toBuilder()
@@ -133,7 +133,7 @@ class JobSchedulesTest {
 
     @Test
     void aScheduleIsCreatedOnce() {
-        ScheduleStatus created = schedules().create(daily("r").build());
+        RecurringJob created = schedules().create(daily("r").build());
 
         assertThatThrownBy(() -> schedules().create(daily("r").build()))
                 .isInstanceOf(DuplicateKeyException.class)
@@ -156,9 +156,9 @@ class JobSchedulesTest {
             status.setRollbackOnly();
         });
 
-        assertThat(schedules().list(ScheduleQuery.ALL))
+        assertThat(schedules().list(RecurringQuery.ALL))
                 .singleElement()
-                .satisfies(one -> assertThat(one.name()).isEqualTo("there"))
+                .satisfies(one -> assertThat(one.id()).isEqualTo("there"))
                 .satisfies(one -> assertThat(one.isPaused()).isFalse());
         assertThat(db.jobs()).isZero();
     }
@@ -170,7 +170,7 @@ class JobSchedulesTest {
         assertThat(schedules().pause("r")).isTrue();
         assertThat(schedules().pause("r")).isFalse();
 
-        ScheduleStatus put = schedules()
+        RecurringJob put = schedules()
                 .put(daily("r")
                         .payload(Map.of("tenant", 8))
                         .misfire(Misfire.RUN_ONCE)
@@ -198,7 +198,7 @@ class JobSchedulesTest {
             schedules().put(daily("r").build());
             set("next_at = null, last_at = now()");
 
-            ScheduleStatus put = schedules().put(change.apply(daily("r")).build());
+            RecurringJob put = schedules().put(change.apply(daily("r")).build());
 
             assertThat(column("next_at")).isEqualTo("-infinity");
             assertThat(put.nextRun()).isBetween(put.createdAt(), now().plus(2, ChronoUnit.DAYS));
@@ -211,7 +211,7 @@ class JobSchedulesTest {
         set("next_at = null, problem = 'the job is refused'");
         assertThat(schedules().find("r").orElseThrow().problem()).isEqualTo("the job is refused");
 
-        ScheduleStatus put = schedules().put(daily("r").build());
+        RecurringJob put = schedules().put(daily("r").build());
 
         assertThat(put.problem()).isNull();
         assertThat(put.nextRun()).isNotNull();
@@ -470,8 +470,12 @@ class JobSchedulesTest {
         ScheduleInterceptor interceptor = request -> request.identifier().equals("dropped")
                 ? null
                 : JobRequest.of("other", request.payload(), request.spec());
-        JobSchedules intercepted =
-                WorkerClient.jobSchedules(db.dataSource(), db.schema(), db.codec(), () -> List.of(interceptor));
+        RecurringJobs intercepted = WorkerClient.recurringJobs(
+                db.dataSource(),
+                db.schema(),
+                db.codec(),
+                WorkerClient.jobScheduler(db.dataSource(), db.schema(), db.codec(), () -> List.of(interceptor)),
+                () -> null);
         intercepted.put(daily("r").build());
         intercepted.put(Schedule.builder("d", Recurrence.fixedDelay(Duration.ofHours(1)), "dropped", null)
                 .build());
@@ -487,7 +491,8 @@ class JobSchedulesTest {
 
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> schedules().trigger("nobody"))
-                .withMessage("name \"nobody\" must be that of a schedule, but there is none");
+                .withMessage(
+                        "id \"nobody\" must be that of a schedule or an item of this application's crontab, but there is none");
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> schedules().trigger("r", List.of(1)))
                 .withMessage("payload must be serialized as a JSON object, to which _cron is added, but is array");
@@ -605,7 +610,7 @@ class JobSchedulesTest {
                 assertRefused("select {schema}.pgworker_put_schedule(" + arguments + ")", message));
         assertRefused(
                 "select {schema}.pgworker_pause_schedule('n', '')", "by must have 1 to 255 characters, but has 0");
-        assertThat(schedules().list(ScheduleQuery.ALL)).isEmpty();
+        assertThat(schedules().list(RecurringQuery.ALL)).isEmpty();
     }
 
     @Test
@@ -616,7 +621,7 @@ class JobSchedulesTest {
                 .query()
                 .listOfRows();
 
-        ScheduleStatus read = schedules().find("n").orElseThrow();
+        RecurringJob read = schedules().find("n").orElseThrow();
 
         assertThat(read.problem()).isNull();
         assertThat(read.schedule().recurrence())
@@ -644,9 +649,9 @@ class JobSchedulesTest {
                 .param("{\"a\":" + "[".repeat(5_000) + "]".repeat(5_000) + "}")
                 .update();
 
-        List<ScheduleStatus> all = schedules().list(ScheduleQuery.ALL);
+        List<RecurringJob> all = schedules().list(RecurringQuery.ALL);
 
-        assertThat(all).extracting(ScheduleStatus::name).containsExactly("a", "b", "c", "d", "m", "z");
+        assertThat(all).extracting(RecurringJob::id).containsExactly("a", "b", "c", "d", "m", "z");
         assertThat(all.get(4).schedule()).isNotNull();
         for (int i : new int[] {0, 1, 2, 3, 5}) {
             assertThat(all.get(i).schedule()).isNull();
@@ -669,7 +674,7 @@ class JobSchedulesTest {
         for (String name : List.of("😀".repeat(128), "a b\n%_\\'\"", "{schema}", "?", "null")) {
             schedules().put(daily(name).build());
             assertThat(schedules().find(name)).isPresent();
-            assertThat(schedules().list(new ScheduleQuery(name, null, null, null, 10)))
+            assertThat(schedules().list(new RecurringQuery(name, null, null, null, 10)))
                     .hasSize(1);
             assertThat(schedules().pause(name)).isTrue();
             assertThat(schedules().trigger(name).isSkipped()).isFalse();
@@ -679,15 +684,17 @@ class JobSchedulesTest {
             assertThatIllegalArgumentException()
                     .isThrownBy(() -> daily(name).build())
                     .withMessageStartingWith("name must ");
-            for (Consumer<JobSchedules> call : List.<Consumer<JobSchedules>>of(
-                    all -> all.find(name),
-                    all -> all.pause(name),
-                    all -> all.resume(name),
-                    all -> all.delete(name),
-                    all -> all.trigger(name))) {
+        }
+        for (String id : List.of("", "a\0b", "\ud800")) {
+            for (Consumer<RecurringJobs> call : List.<Consumer<RecurringJobs>>of(
+                    all -> all.find(id),
+                    all -> all.pause(id),
+                    all -> all.resume(id),
+                    all -> all.delete(id),
+                    all -> all.trigger(id))) {
                 assertThatIllegalArgumentException()
                         .isThrownBy(() -> call.accept(schedules()))
-                        .withMessageStartingWith("name must ");
+                        .withMessageStartingWith("id must ");
             }
         }
         Map<Object, String> payloads = new LinkedHashMap<>();
@@ -722,23 +729,25 @@ class JobSchedulesTest {
                         .build());
         schedules().pause("ab");
 
-        assertThat(names(new ScheduleQuery(null, null, null, null, 1000)))
+        assertThat(names(new RecurringQuery(null, null, null, null, 1000)))
                 .containsExactly("B", "a%", "a_", "ab", "aé", "b", "other");
-        assertThat(names(new ScheduleQuery("a", null, null, "a_", 1))).containsExactly("ab");
-        assertThat(names(new ScheduleQuery("a", null, null, "ab", 5))).containsExactly("aé");
-        assertThat(names(new ScheduleQuery("a%", null, null, null, 5))).containsExactly("a%");
-        assertThat(names(new ScheduleQuery("", "report", true, null, 5))).containsExactly("ab");
-        assertThat(names(new ScheduleQuery(null, "report", false, "aé", 5))).containsExactly("b");
-        assertThat(names(new ScheduleQuery(null, "t", null, null, 5))).containsExactly("other");
-        assertThat(names(new ScheduleQuery(null, "nobody's", null, null, 5))).isEmpty();
+        assertThat(names(new RecurringQuery("a", null, null, "a_", 1))).containsExactly("ab");
+        assertThat(names(new RecurringQuery("a", null, null, "ab", 5))).containsExactly("aé");
+        assertThat(names(new RecurringQuery("a%", null, null, null, 5))).containsExactly("a%");
+        assertThat(names(new RecurringQuery("", "report", true, null, 5))).containsExactly("ab");
+        assertThat(names(new RecurringQuery(null, "report", false, "aé", 5))).containsExactly("b");
+        assertThat(names(new RecurringQuery(null, "t", null, null, 5))).containsExactly("other");
+        assertThat(names(new RecurringQuery(null, "nobody's", null, null, 5))).isEmpty();
         db.sql("update {schema}.pgworker_schedules set problem = 'p' where name in ('b', 'B')")
                 .update();
-        assertThat(names(new ScheduleQuery(null, null, null, true, null, 5))).containsExactly("B", "b");
-        assertThat(names(new ScheduleQuery("a", null, null, false, "a_", 5))).containsExactly("ab", "aé");
+        assertThat(names(new RecurringQuery(null, null, null, true, RecurringQuery.SCHEDULES, null, 5)))
+                .containsExactly("B", "b");
+        assertThat(names(new RecurringQuery("a", null, null, false, RecurringQuery.SCHEDULES, "a_", 5)))
+                .containsExactly("ab", "aé");
     }
 
-    private List<String> names(ScheduleQuery query) {
-        return schedules().list(query).stream().map(ScheduleStatus::name).toList();
+    private List<String> names(RecurringQuery query) {
+        return schedules().list(query).stream().map(RecurringJob::id).toList();
     }
 
     @Test
@@ -758,8 +767,8 @@ class JobSchedulesTest {
 
     @Test
     void aUserIsNamedInTheLogAndInThePause() {
-        try (LogCapture log = new LogCapture(JdbcJobSchedules.class)) {
-            JobSchedules ada = schedules().actingAs("Ada\n");
+        try (LogCapture log = new LogCapture(ScheduleControl.class)) {
+            RecurringJobs ada = schedules().actingAs("Ada\n");
             ada.create(daily("r").build());
             assertThat(ada.pause("r")).isTrue();
             transaction().executeWithoutResult(status -> {
@@ -781,17 +790,36 @@ class JobSchedulesTest {
     }
 
     @Test
+    void executionsDoNotOverlapUnlessThatIsSaid() {
+        assertThat(daily("r").build().overlap()).isEqualTo(Overlap.SKIP);
+        assertThat(daily("r").misfire(Misfire.RUN_ALL).build().overlap())
+                .as("each takes place")
+                .isEqualTo(Overlap.QUEUE);
+        for (String[] arguments : new String[][] {
+            {"", "skip"},
+            {", misfire => 'run_once'", "skip"},
+            {", misfire => 'run_all'", "queue"},
+            {", overlap => 'allow'", "allow"}
+        }) {
+            db.sql("select {schema}.pgworker_put_schedule('r', 't', cron => '@daily'" + arguments[0] + ")")
+                    .query()
+                    .listOfRows();
+            assertThat(column("overlap")).as(arguments[0]).isEqualTo(arguments[1]);
+        }
+    }
+
+    @Test
     void declaredOnesStayDeclared() {
-        JdbcJobSchedules all = new JdbcJobSchedules(db.dataSource(), db.schema(), db.codec(), db.scheduler());
+        ScheduleControl all = new ScheduleControl(db.dataSource(), db.schema(), db.codec(), db.scheduler());
         all.put(daily("r").build());
         for (String name : List.of("r", "s")) {
             all.declare(daily(name).build(), Duration.ofSeconds(1));
         }
 
-        assertThat(all.put(daily("r").misfire(Misfire.RUN_ALL).build()).declared())
-                .isTrue();
-        assertThat(all.find("s").orElseThrow().declared()).isTrue();
-        assertThat(all.put(daily("t").build()).declared()).isFalse();
+        assertThat(all.put(daily("r").misfire(Misfire.RUN_ALL).build()).origin())
+                .isEqualTo(RecurringJob.Origin.DECLARED);
+        assertThat(all.find("s").orElseThrow().origin()).isEqualTo(RecurringJob.Origin.DECLARED);
+        assertThat(all.put(daily("t").build()).origin()).isEqualTo(RecurringJob.Origin.DATABASE);
     }
 
     /** Each statement reads about as many rows as it returns. */
@@ -807,17 +835,17 @@ class JobSchedulesTest {
         calls.put("find", () -> schedules().find("tenant-5000"));
         calls.put("put", () -> schedules().put(daily("tenant-5000").build()));
         calls.put("pause", () -> schedules().pause("tenant-5001"));
-        calls.put("all", () -> schedules().list(ScheduleQuery.ALL));
-        calls.put("after", () -> schedules().list(new ScheduleQuery(null, null, null, "tenant-7", 100)));
-        calls.put("prefix", () -> schedules().list(new ScheduleQuery("tenant-99", null, null, null, 100)));
-        calls.put("no such prefix", () -> schedules().list(new ScheduleQuery("tenant-99x", null, null, null, 100)));
-        calls.put("rare", () -> schedules().list(new ScheduleQuery(null, "rare", null, null, 100)));
-        calls.put("no such task", () -> schedules().list(new ScheduleQuery(null, "none", null, null, 100)));
-        calls.put("paused", () -> schedules().list(new ScheduleQuery(null, null, true, null, 100)));
-        calls.put("not paused", () -> schedules().list(new ScheduleQuery(null, null, false, null, 100)));
+        calls.put("all", () -> schedules().list(RecurringQuery.ALL));
+        calls.put("after", () -> schedules().list(new RecurringQuery(null, null, null, "tenant-7", 100)));
+        calls.put("prefix", () -> schedules().list(new RecurringQuery("tenant-99", null, null, null, 100)));
+        calls.put("no such prefix", () -> schedules().list(new RecurringQuery("tenant-99x", null, null, null, 100)));
+        calls.put("rare", () -> schedules().list(new RecurringQuery(null, "rare", null, null, 100)));
+        calls.put("no such task", () -> schedules().list(new RecurringQuery(null, "none", null, null, 100)));
+        calls.put("paused", () -> schedules().list(new RecurringQuery(null, null, true, null, 100)));
+        calls.put("not paused", () -> schedules().list(new RecurringQuery(null, null, false, null, 100)));
         calls.put(
                 "all of a prefix and rare",
-                () -> schedules().list(new ScheduleQuery("tenant-", "rare", null, null, 100)));
+                () -> schedules().list(new RecurringQuery("tenant-", "rare", null, null, 100)));
         for (int round = 0; round < 12; round++) {
             calls.forEach((name, call) -> assertThat(rowsRead(call)).as(name).isLessThan(1_000));
         }

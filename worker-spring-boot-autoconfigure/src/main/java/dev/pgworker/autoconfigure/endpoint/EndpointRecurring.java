@@ -6,6 +6,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.Supplier;
 
 import org.jspecify.annotations.Nullable;
@@ -15,20 +16,21 @@ import tools.jackson.databind.json.JsonMapper;
 
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobSpec;
-import dev.pgworker.schedule.JobSchedules;
 import dev.pgworker.schedule.Recurrence;
+import dev.pgworker.schedule.RecurringJob;
+import dev.pgworker.schedule.RecurringJob.Origin;
+import dev.pgworker.schedule.RecurringJobs;
+import dev.pgworker.schedule.RecurringQuery;
 import dev.pgworker.schedule.Schedule;
-import dev.pgworker.schedule.ScheduleQuery;
-import dev.pgworker.schedule.ScheduleStatus;
 
-/** What the endpoint shows and changes of schedules. Payloads are left out. */
-final class EndpointSchedules {
+/** What the endpoint shows and changes of recurring jobs. Payloads are left out. */
+final class EndpointRecurring {
 
     private static final JsonMapper JSON = new JsonMapper();
 
     private static final int USUAL_RUNS = 5;
 
-    private final JobSchedules schedules;
+    private final RecurringJobs recurring;
     private final Supplier<Instant> clock;
 
     /**
@@ -36,33 +38,36 @@ final class EndpointSchedules {
      *
      * @param clock the database's
      */
-    EndpointSchedules(JobSchedules schedules, Supplier<Instant> clock) {
-        this.schedules = schedules;
+    EndpointRecurring(RecurringJobs recurring, Supplier<Instant> clock) {
+        this.recurring = recurring;
         this.clock = clock;
     }
 
-    /** Which schedules are meant, as text. */
+    /** Which recurring jobs are meant, as text. */
     record Filters(
             @Nullable String prefix,
             @Nullable String task,
             @Nullable String paused,
-            @Nullable String problem) {}
+            @Nullable String problem,
+            @Nullable String origin) {}
 
     Object list(Filters filters, @Nullable String limit, @Nullable String after) {
         Integer most = EndpointParameters.integer("limit", limit);
         EndpointParameters.requireRange("limit", most, 1, 1000);
-        int size = most == null ? ScheduleQuery.ALL.limit() : most;
-        List<ScheduleStatus> found = schedules.list(new ScheduleQuery(
+        int size = most == null ? RecurringQuery.ALL.limit() : most;
+        Origin origin = EndpointParameters.constant("origin", given(filters.origin), Origin.class);
+        List<RecurringJob> found = recurring.list(new RecurringQuery(
                 given(filters.prefix),
                 given(filters.task),
                 flag("paused", filters.paused),
                 flag("problem", filters.problem),
+                origin == null ? Set.of() : Set.of(origin),
                 given(after),
                 size));
         Map<String, Object> view = new LinkedHashMap<>();
-        view.put("schedules", found.stream().map(EndpointSchedules::view).toList());
-        if (found.size() == size) {
-            view.put("next", found.get(size - 1).name());
+        view.put("recurring", found.stream().map(EndpointRecurring::view).toList());
+        if (found.size() >= size) {
+            view.put("next", found.get(found.size() - 1).id());
         }
         return view;
     }
@@ -75,11 +80,11 @@ final class EndpointSchedules {
         return text == null || text.isBlank() ? null : text.strip();
     }
 
-    @Nullable Object one(String name, @Nullable String runs) {
+    @Nullable Object one(String id, @Nullable String runs) {
         Integer count = EndpointParameters.integer("runs", runs);
         EndpointParameters.requireRange("runs", count, 0, 1000);
-        return schedules
-                .find(name)
+        return recurring
+                .find(id)
                 .map(status -> {
                     Map<String, Object> view = view(status);
                     view.put("nextRuns", nextRuns(status, count == null ? USUAL_RUNS : count));
@@ -89,7 +94,7 @@ final class EndpointSchedules {
     }
 
     /** Begins with the run that the database knows; while it is paused, with the first that would be due. */
-    private List<Instant> nextRuns(ScheduleStatus status, int count) {
+    private List<Instant> nextRuns(RecurringJob status, int count) {
         Schedule schedule = status.schedule();
         List<Instant> runs = new ArrayList<>();
         if (schedule != null && count > 0) {
@@ -104,14 +109,14 @@ final class EndpointSchedules {
         return runs;
     }
 
-    private static Map<String, Object> view(ScheduleStatus status) {
+    private static Map<String, Object> view(RecurringJob status) {
         Map<String, Object> view = new LinkedHashMap<>();
-        view.put("name", status.name());
+        view.put("id", status.id());
+        view.put("origin", name(status.origin()));
         Schedule schedule = status.schedule();
         if (schedule != null) {
             describe(schedule, view);
         }
-        view.put("declared", status.declared());
         put(view, "nextRun", status.nextRun());
         put(view, "lastRun", status.lastRun());
         put(view, "lastJobId", status.lastJobId());
@@ -155,10 +160,10 @@ final class EndpointSchedules {
         }
     }
 
-    Object trigger(@Nullable String schedule, @Nullable String payload) {
-        String name = EndpointParameters.required("schedule", schedule);
+    Object trigger(@Nullable String name, @Nullable String payload) {
+        String id = EndpointParameters.required("name", name);
         try {
-            Job job = given(payload) == null ? schedules.trigger(name) : schedules.trigger(name, object(payload));
+            Job job = given(payload) == null ? recurring.trigger(id) : recurring.trigger(id, object(payload));
             return Map.of("job", job.id());
         } catch (IllegalStateException e) {
             // Somebody has written the schedule by SQL, and it cannot be read.
@@ -178,15 +183,15 @@ final class EndpointSchedules {
         throw new IllegalArgumentException("payload must be a JSON object");
     }
 
-    Object pause(@Nullable String schedule) {
-        return Map.of("changed", schedules.pause(EndpointParameters.required("schedule", schedule)));
+    Object pause(@Nullable String name) {
+        return Map.of("changed", recurring.pause(EndpointParameters.required("name", name)));
     }
 
-    Object resume(@Nullable String schedule) {
-        return Map.of("changed", schedules.resume(EndpointParameters.required("schedule", schedule)));
+    Object resume(@Nullable String name) {
+        return Map.of("changed", recurring.resume(EndpointParameters.required("name", name)));
     }
 
-    Object delete(@Nullable String schedule) {
-        return Map.of("changed", schedules.delete(EndpointParameters.required("schedule", schedule)));
+    Object delete(@Nullable String name) {
+        return Map.of("changed", recurring.delete(EndpointParameters.required("name", name)));
     }
 }
