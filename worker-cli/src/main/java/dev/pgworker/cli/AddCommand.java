@@ -19,7 +19,13 @@ import dev.pgworker.job.JobRequest;
 import dev.pgworker.job.JobSpec;
 
 /** Adds a job, or one for each line of a file. */
-@Command(name = "add", description = "Add a job, or with --lines one job for each line of a file.")
+@Command(
+        name = "add",
+        description = "Add a job, or with --lines one job for each line of a file.",
+        footer = {
+            "  worker-cli add send_mail --payload '{\"to\": \"ada@example.org\"}' --run-in 10m",
+            "  worker-cli add import --payload-file orders.jsonl --lines"
+        })
 final class AddCommand extends SessionCommand {
 
     @Parameters(index = "0", paramLabel = "TASK", description = "The task that runs the job, 1 to 128 characters.")

@@ -28,7 +28,8 @@ import dev.pgworker.job.JobQuery;
         description = {
             "Cancel jobs by their job keys, running ones included: their handlers are interrupted, and they never run again.",
             "With --id, a filter or --all, cancel these jobs."
-        })
+        },
+        footer = {"  worker-cli cancel welcome:42 --yes", "  worker-cli cancel --task export --state running --yes"})
 final class CancelCommand extends SessionCommand {
 
     private static final int PORTION = 1000;

@@ -29,7 +29,8 @@ import dev.pgworker.crontab.CrontabException;
 @Command(
         name = "check",
         description =
-                "Check a crontab and tell when its jobs run next. Needs no database. Exit status 1 if anything is wrong.")
+                "Check a crontab and show when its jobs run next. Needs no database. Exit status 1 if there are errors.",
+        footer = {"  worker-cli crontab check src/main/resources/crontab --zone Europe/Berlin"})
 final class CheckCrontabCommand extends SessionCommand {
 
     @Parameters(index = "0", paramLabel = "FILE", description = "The crontab; - for standard input.")

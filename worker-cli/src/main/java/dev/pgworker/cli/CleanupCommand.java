@@ -15,13 +15,14 @@ import picocli.CommandLine.TypeConversionException;
 import dev.pgworker.job.CleanupResult;
 import dev.pgworker.job.CleanupTask;
 
-/** Deletes what is no longer of use. */
+/** Deletes unneeded rows. */
 @Command(
         name = "cleanup",
         description = {
-            "Delete what is no longer of use: permanently failed jobs, unused queues, unused task identifiers.",
-            "Leave gc_task_identifiers out where workers of Node.js run."
-        })
+            "Delete unneeded rows, of one or more kinds.",
+            "Do not use gc_task_identifiers with workers of Node.js."
+        },
+        footer = {"  worker-cli cleanup gc_job_queues delete_permafailed_jobs --yes"})
 final class CleanupCommand extends SessionCommand {
 
     @Parameters(
@@ -29,7 +30,7 @@ final class CleanupCommand extends SessionCommand {
             arity = "0..*",
             split = ",",
             description =
-                    "delete_permafailed_jobs, delete_ended_schedules, gc_job_queues or gc_task_identifiers. Default: all of them.")
+                    "One or more of delete_permafailed_jobs, delete_ended_schedules, gc_job_queues, gc_task_identifiers.")
     private List<String> tasks = new ArrayList<>();
 
     @Mixin
@@ -73,7 +74,10 @@ final class CleanupCommand extends SessionCommand {
 
     private Set<CleanupTask> asked() {
         if (tasks.isEmpty()) {
-            return EnumSet.allOf(CleanupTask.class);
+            throw CommandFailure.usage("TASK is missing; give one or more of "
+                    + EnumSet.allOf(CleanupTask.class).stream()
+                            .map(CleanupCommand::name)
+                            .collect(Collectors.joining(", ")));
         }
         Names<CleanupTask> names = new Names<>(CleanupTask.class);
         Set<CleanupTask> asked = EnumSet.noneOf(CleanupTask.class);

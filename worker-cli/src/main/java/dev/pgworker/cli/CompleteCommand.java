@@ -7,7 +7,10 @@ import dev.pgworker.job.JobChange.Complete;
 import dev.pgworker.job.JobChanges;
 
 /** Deletes jobs as if they had succeeded. */
-@Command(name = "complete", description = "Delete jobs as if they had succeeded. Running jobs are passed over.")
+@Command(
+        name = "complete",
+        description = "Delete jobs as if they had succeeded. Running jobs are skipped.",
+        footer = {"  worker-cli complete 4711 4712 --yes"})
 final class CompleteCommand extends SessionCommand {
 
     @Mixin

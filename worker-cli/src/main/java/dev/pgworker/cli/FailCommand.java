@@ -10,7 +10,8 @@ import dev.pgworker.job.JobChanges;
 /** Gives jobs up. */
 @Command(
         name = "fail",
-        description = "Fail jobs permanently, so that they do not run again. Running jobs are passed over.")
+        description = "Fail jobs permanently, so that they do not run again. Running jobs are skipped.",
+        footer = {"  worker-cli fail 4711 --reason \"wrong address\""})
 final class FailCommand extends SessionCommand {
 
     @Mixin

@@ -21,9 +21,10 @@ import dev.pgworker.job.NamedQueue;
 @Command(
         name = "force-unlock",
         description = {
-            "Take all jobs and queues from workers that are known to be dead. Those of a living one run twice.",
-            "The command sweep finds dead workers by itself."
-        })
+            "Release all jobs and queues of workers that you know to be dead. Jobs of a live worker run twice.",
+            "Prefer the command sweep, which finds dead workers."
+        },
+        footer = {"  worker-cli force-unlock pgworker-1a2b --yes"})
 final class ForceUnlockCommand extends SessionCommand {
 
     /** Jobs are listed with their payloads, which may be large. */

@@ -20,9 +20,10 @@ import dev.pgworker.history.JobHistory;
 @Command(
         name = "history",
         description = {
-            "List runs that have ended and jobs that are gone, latest first, where pgworker.history.enabled is set.",
+            "List ended runs and deleted jobs, latest first, if pgworker.history.enabled is set.",
             "With the id of a job, its runs only."
-        })
+        },
+        footer = {"  worker-cli history 4711", "  worker-cli history --outcome failed --from 2026-01-31T00:00:00Z"})
 final class HistoryCommand extends SessionCommand {
 
     @Parameters(paramLabel = "ID", arity = "0..1", description = "The id of a job.")
@@ -31,7 +32,7 @@ final class HistoryCommand extends SessionCommand {
     @Option(
             names = "--outcome",
             paramLabel = "OUTCOME",
-            description = "succeeded, retried, failed, removed or recovered.")
+            description = "succeeded, retried, failed, removed, cancelled or recovered.")
     private @Nullable HistoryOutcome outcome;
 
     @Option(names = "--task", paramLabel = "TASK", description = "Jobs of this task.")

@@ -17,7 +17,7 @@ final class JobFilters {
     @Option(
             names = "--state",
             paramLabel = "STATE",
-            description = "Jobs in this state: ready, scheduled, retrying, running or failed.")
+            description = "Jobs in this state: ready, scheduled, retrying, limited, running or failed.")
     private @Nullable JobState state;
 
     @Option(names = "--task", paramLabel = "TASK", description = "Jobs of this task.")

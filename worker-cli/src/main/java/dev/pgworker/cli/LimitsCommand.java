@@ -19,11 +19,14 @@ import dev.pgworker.limit.LimitStatus;
 import dev.pgworker.limit.LimitUsage;
 
 /** Looks at the limits of the database, and makes, changes or deletes them. */
-@Command(name = "limits", description = "Look at limits of jobs across all workers, and make, change or delete them.")
+@Command(name = "limits", description = "List, show, create, update and delete limits across all workers.")
 final class LimitsCommand {
 
     /** Lists limits. */
-    @Command(name = "list", description = "List limits in the order of their names, with how much of each is used.")
+    @Command(
+            name = "list",
+            description = "List limits by name, with their usage.",
+            footer = {"  worker-cli limits list"})
     static final class ListLimits extends SessionCommand {
 
         ListLimits(Session session) {
@@ -55,7 +58,10 @@ final class LimitsCommand {
     }
 
     /** Shows a limit and how much of it is used. */
-    @Command(name = "show", description = "Show a limit, and how much of it each value of its field uses.")
+    @Command(
+            name = "show",
+            description = "Show a limit, and the usage of each value of its field.",
+            footer = {"  worker-cli limits show partner --limit 20"})
     static final class Show extends SessionCommand {
 
         @Parameters(paramLabel = "LIMIT", description = "The name, as limits list shows it.")
@@ -122,7 +128,11 @@ final class LimitsCommand {
             name = "put",
             description = {
                 "Create a limit, or update the one of this name.",
-                "One that an application declares is as it declares it again when the application starts."
+                "An application that declares the limit restores it at startup."
+            },
+            footer = {
+                "  worker-cli limits put mail --task send-mail --max-running 10 --per tenant",
+                "  worker-cli limits put turns --task index --per tenant --weights acme=3"
             })
     static final class Put extends SessionCommand {
 
@@ -204,8 +214,9 @@ final class LimitsCommand {
             name = "delete",
             description = {
                 "Delete limits; jobs that wait for them become available.",
-                "One that an application declares comes back when the application starts."
-            })
+                "An application that declares the limit restores it at startup."
+            },
+            footer = {"  worker-cli limits delete mail --yes"})
     static final class Delete extends SessionCommand {
 
         @Parameters(paramLabel = "LIMIT", arity = "1..*", description = "Names, as limits list shows them.")

@@ -17,7 +17,13 @@ import dev.pgworker.job.JobSort;
 import dev.pgworker.job.JobState;
 
 /** Lists jobs. */
-@Command(name = "list", description = "List jobs, newest first unless sorted.")
+@Command(
+        name = "list",
+        description = "List jobs, newest first unless sorted.",
+        footer = {
+            "  worker-cli list --state failed --task send_mail --search timeout --limit 20",
+            "  worker-cli list --state failed --ids | worker-cli retry -"
+        })
 final class ListCommand extends SessionCommand {
 
     @Mixin

@@ -13,9 +13,10 @@ import dev.pgworker.schema.SchemaMode;
 @Command(
         name = "migrate",
         description = {
-            "Install the schema, adopt that of a Graphile Worker for Node.js or Rust, or bring it up to date.",
+            "Install the schema, adopt that of a Graphile Worker for Node.js or Rust, or upgrade it.",
             "Workers and programs that add jobs continue in the meantime."
-        })
+        },
+        footer = {"  worker-cli migrate --user owner --password-file /run/secrets/owner"})
 final class MigrateCommand extends SessionCommand {
 
     @Option(

@@ -68,15 +68,16 @@ final class PauseCommands {
     @Command(
             name = "pause",
             description = {
-                "Have no more jobs of tasks or queues started, or none at all, until that is resumed.",
+                "Stop starting jobs of the given tasks or queues, or all jobs, until you resume them.",
                 "Running jobs continue."
-            })
+            },
+            footer = {"  worker-cli pause --task charge_card --reason \"The bank is down\""})
     static final class PauseCommand extends SessionCommand {
 
         @Mixin
         private Targets targets = new Targets();
 
-        @Option(names = "--reason", paramLabel = "TEXT", description = "Why, which is shown wherever jobs are.")
+        @Option(names = "--reason", paramLabel = "TEXT", description = "Why, shown with the jobs.")
         private @Nullable String reason;
 
         PauseCommand(Session session) {
@@ -91,7 +92,10 @@ final class PauseCommands {
     }
 
     /** Resumes. */
-    @Command(name = "resume", description = "End pauses.")
+    @Command(
+            name = "resume",
+            description = "End pauses.",
+            footer = {"  worker-cli resume --task charge_card"})
     static final class Resume extends SessionCommand {
 
         @Mixin
@@ -109,7 +113,10 @@ final class PauseCommands {
     }
 
     /** Lists what is paused. */
-    @Command(name = "pauses", description = "List what is paused.")
+    @Command(
+            name = "pauses",
+            description = "List pauses.",
+            footer = {"  worker-cli pauses"})
     static final class ListPauses extends SessionCommand {
 
         ListPauses(Session session) {

@@ -9,7 +9,10 @@ import picocli.CommandLine.Option;
 import dev.pgworker.job.NamedQueue;
 
 /** Lists named queues. */
-@Command(name = "queues", description = "List named queues by their names, with the jobs that wait in them.")
+@Command(
+        name = "queues",
+        description = "List named queues by name, with their waiting jobs.",
+        footer = {"  worker-cli queues --limit 20"})
 final class QueuesCommand extends SessionCommand {
 
     @Option(

@@ -19,8 +19,9 @@ import dev.pgworker.job.JobChanges;
         name = "remove",
         description = {
             "Delete jobs by their job keys. A running one finishes its attempt, loses its key and is not retried; see cancel.",
-            "With --id, a filter or --all, delete these jobs; running ones are passed over."
-        })
+            "With --id, a filter or --all, delete these jobs; running ones are skipped."
+        },
+        footer = {"  worker-cli remove welcome:42 --yes", "  worker-cli remove --state failed --task send_mail"})
 final class RemoveCommand extends SessionCommand {
 
     @Parameters(paramLabel = "KEY", arity = "0..*", description = "Job keys.")

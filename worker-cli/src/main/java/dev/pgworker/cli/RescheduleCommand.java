@@ -14,7 +14,11 @@ import dev.pgworker.job.Rescheduling;
 /** Changes when and how often jobs run. */
 @Command(
         name = "reschedule",
-        description = "Change when and how often jobs run. What is not given stays. Running jobs are passed over.")
+        description = "Change when and how often jobs run. Omitted options change nothing. Running jobs are skipped.",
+        footer = {
+            "  worker-cli reschedule 4711 --run-at 2026-12-24T18:00:00+01:00 --priority 5",
+            "  worker-cli reschedule --queue mail --run-in 2h --yes"
+        })
 final class RescheduleCommand extends SessionCommand {
 
     @Mixin

@@ -11,9 +11,10 @@ import dev.pgworker.job.JobState;
 @Command(
         name = "retry",
         description = {
-            "Run jobs now. Failed ones get all their attempts back. Running jobs are passed over.",
+            "Run jobs now. Failed ones get all their attempts back. Running jobs are skipped.",
             "With a filter or --all, and without --state, failed jobs only."
-        })
+        },
+        footer = {"  worker-cli retry 4711", "  worker-cli retry --task send_mail --yes"})
 final class RetryCommand extends SessionCommand {
 
     @Mixin

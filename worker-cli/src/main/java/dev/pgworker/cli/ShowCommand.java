@@ -21,7 +21,10 @@ import dev.pgworker.job.RunningJob;
 import dev.pgworker.step.JobStep;
 
 /** Shows all that is known of jobs. */
-@Command(name = "show", description = "Show jobs with their payloads.")
+@Command(
+        name = "show",
+        description = "Show jobs with payload and last error, and why they do not run.",
+        footer = {"  worker-cli show 4711 4712"})
 final class ShowCommand extends SessionCommand {
 
     @Parameters(paramLabel = "ID", arity = "1..*", description = "Ids of jobs.")

@@ -16,8 +16,9 @@ import dev.pgworker.step.StepSettings;
         name = "signal",
         description = {
             "Send a signal to the job that has waited longest for it in one of its steps.",
-            "If none waits, the signal is kept for the first that does."
-        })
+            "If none waits, the signal is kept for the first job that does."
+        },
+        footer = {"  worker-cli signal approval-7 --payload '{\"by\": \"ann\"}'"})
 final class SignalCommand extends SessionCommand {
 
     @Parameters(index = "0", paramLabel = "NAME", description = "The name, 1 to 128 characters.")

@@ -15,9 +15,10 @@ import dev.pgworker.job.JobQueries;
 @Command(
         name = "stats",
         description = {
-            "Tell how many jobs there are in each state: at once, with estimates above 10,000.",
-            "With --exact or a filter every job is counted, running ones too."
-        })
+            "Show the number of jobs in each state, with estimates above 10,000.",
+            "With --exact or a filter, count every job, including running ones."
+        },
+        footer = {"  worker-cli stats", "  worker-cli stats --queue mail --output json"})
 final class StatsCommand extends SessionCommand {
 
     @Option(names = "--exact", description = "Count every job.")

@@ -14,7 +14,8 @@ import dev.pgworker.job.WorkerOperations;
 /** Recovers the jobs of dead workers. */
 @Command(
         name = "sweep",
-        description = "Find dead workers, take their jobs and queues from them and delete their registrations.")
+        description = "Find dead workers, release their jobs and queues and delete their registrations.",
+        footer = {"  worker-cli sweep --dry-run", "  worker-cli sweep --threshold 10m --yes"})
 final class SweepCommand extends SessionCommand {
 
     /** Twice the usual heartbeat interval: with less, living workers would lose their jobs between two heartbeats. */

@@ -8,7 +8,8 @@ import dev.pgworker.schema.SchemaMigrator;
 @Command(
         name = "validate",
         description =
-                "Check that the schema is installed and up to date, and change nothing. Exit status 4 if it is not.")
+                "Check that the schema is installed and up to date, and change nothing. Exit status 4 if it is not.",
+        footer = {"  worker-cli validate --schema graphile_worker"})
 final class ValidateCommand extends SessionCommand {
 
     ValidateCommand(Session session) {

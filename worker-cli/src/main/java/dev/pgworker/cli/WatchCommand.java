@@ -22,9 +22,10 @@ import dev.pgworker.job.JobQueries;
 @Command(
         name = "watch",
         description = {
-            "Show again and again how many jobs and which workers there are, until interrupted with Ctrl-C.",
-            "Redraws a terminal; elsewhere writes a line each time."
-        })
+            "Show the number of jobs and the workers repeatedly, until you press Ctrl-C.",
+            "A terminal is redrawn; a file or pipe gets a line each time."
+        },
+        footer = {"  worker-cli watch --interval 5s"})
 final class WatchCommand extends SessionCommand {
 
     private static final String HOME = "\u001b[H";

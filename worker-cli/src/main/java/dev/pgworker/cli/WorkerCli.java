@@ -15,6 +15,7 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.ScopeType;
 import picocli.CommandLine.TypeConversionException;
+import picocli.CommandLine.UnmatchedArgumentException;
 
 import dev.pgworker.history.HistoryOutcome;
 import dev.pgworker.job.JobKeyMode;
@@ -123,8 +124,9 @@ public final class WorkerCli {
                 .addSubcommand(new SweepCommand(session))
                 .addSubcommand(new ForceUnlockCommand(session))
                 .addSubcommand(new AutoComplete.GenerateCompletion())
-                .addSubcommand(new HelpCommand());
-        abbreviateSynopsis(commands);
+                .addSubcommand(new HelpCommand())
+                .addSubcommand(new HelpPages.Connection());
+        HelpPages.shorten(commands);
         return commands.setOut(terminal.out())
                 .setErr(terminal.err())
                 .registerConverter(Origin.class, new Names<>(Origin.class))
@@ -162,17 +164,11 @@ public final class WorkerCli {
         }
     }
 
-    /** The options are listed below the synopsis, those that all commands share among them. */
-    private static void abbreviateSynopsis(CommandLine command) {
-        command.getCommandSpec().usageMessage().abbreviateSynopsis(true);
-        command.getSubcommands().values().forEach(WorkerCli::abbreviateSynopsis);
-    }
-
     private static int tellWrongUse(ParameterException wrong, String[] args) {
         CommandLine command = wrong.getCommandLine();
         PrintWriter err = command.getErr();
         err.println("Error: " + Text.visible(String.valueOf(wrong.getMessage())));
-        if (!CommandLine.UnmatchedArgumentException.printSuggestions(wrong, err)) {
+        if (!(wrong instanceof UnmatchedArgumentException unknown && HelpPages.suggest(unknown, err))) {
             err.println("See: " + command.getCommandSpec().qualifiedName() + " --help");
         }
         return ExitStatus.USAGE;
@@ -211,14 +207,16 @@ public final class WorkerCli {
             synopsisSubcommandLabel = "COMMAND",
             sortOptions = false,
             description = "Migrates the schema of PgWorker, adds jobs and administers them.",
+            footerHeading = "%nExamples:%n",
+            footer = {"  worker-cli help connection", "  worker-cli help add"},
             exitCodeListHeading = "%nExit status:%n",
             exitCodeList = {
                 "0:done",
                 "1:failed",
                 "2:an option or argument is wrong",
-                "3:something that was named is not there, or was not changed",
-                "4:the schema is not installed, not up to date, or of another kind",
-                "5:no connection, or the login was refused",
+                "3:a named job, key, worker or schedule does not exist, or was not changed",
+                "4:the schema is not installed, not up to date, or not supported",
+                "5:no connection: server, database or login",
                 "6:not confirmed"
             })
     private static final class Root implements Callable<Integer> {

@@ -14,7 +14,8 @@ import dev.pgworker.job.JobQueries;
 /** Lists registered workers. */
 @Command(
         name = "workers",
-        description = "List registered workers, dead ones until they are recovered. Those of Node.js do not register.")
+        description = "List registered workers, dead ones until they are recovered. Those of Node.js do not register.",
+        footer = {"  worker-cli workers --stale-after 10m"})
 final class WorkersCommand extends SessionCommand {
 
     @Option(

@@ -372,7 +372,7 @@ class CommandTest {
             "fail 1",
             "remove a",
             "cancel a",
-            "cleanup",
+            "cleanup gc_job_queues",
             "force-unlock w",
             "sweep",
             "retry --all --state ready"
@@ -391,7 +391,7 @@ class CommandTest {
     }
 
     @Test
-    void cleansUp() {
+    void cleansUp() throws SQLException {
         String id = add("gone", "--queue", "gone");
         terminal.run("fail", id, "-y");
         assertThat(terminal.run("cleanup", "delete-permafailed-jobs,GC_JOB_QUEUES", "-y"))
@@ -399,7 +399,12 @@ class CommandTest {
         assertThat(terminal.output())
                 .contains("delete_permafailed_jobs        1")
                 .contains("gc_job_queues                  1");
-        assertThat(terminal.run("cleanup", "-y", "-o", "json")).isZero();
+        assertThat(terminal.run("cleanup", "-y")).isEqualTo(ExitStatus.USAGE);
+        assertThat(terminal.errors())
+                .contains("TASK is missing; give one or more of gc_task_identifiers, gc_job_queues,");
+        assertThat(value("select count(*) from graphile_worker._private_tasks")).isEqualTo("1");
+        assertThat(terminal.run("cleanup", "gc_task_identifiers", "-y", "-o", "json"))
+                .isZero();
         assertThat(json().get("deleted").get("gc_task_identifiers").asInt()).isEqualTo(1);
         assertThat(terminal.run("cleanup", "rubbish", "-y")).isEqualTo(ExitStatus.USAGE);
         assertThat(terminal.errors()).contains("'rubbish' must be one of gc_task_identifiers");
@@ -775,7 +780,7 @@ class CommandTest {
                 "add x --run-in 5 | duration with units",
                 "add x --run-in 99999999999999999999h | duration with units",
                 "add x --run-in 5m --run-at now | cannot be combined",
-                "add x --quue y | Possible solutions: --queue",
+                "add x --quue y | Did you mean: --queue",
                 "show 0 | ID must be a whole number from 1 to 9223372036854775807",
                 "show 9223372036854775808 | ID must be a whole number",
                 "list --state wrong | must be one of ready, scheduled, retrying, limited, running, failed",
@@ -807,7 +812,9 @@ class CommandTest {
                 "migrate --peer-indexes maybe | must be one of auto, always, never",
                 "stats --output xml | must be one of table, json",
                 "stats --schema pg_x | --schema: schema name",
-                "lst | worker-cli list"
+                "lst | Did you mean: worker-cli list",
+                "list --taks x | Did you mean: --task",
+                "frobnicate | See: worker-cli --help"
             })
     void saysWhichOptionIsWrong(String command, String message) {
         assertThat(terminal.run(command.split(" "))).as(terminal.errors()).isEqualTo(ExitStatus.USAGE);
@@ -815,6 +822,21 @@ class CommandTest {
                 .startsWith("Error: ")
                 .contains(message)
                 .doesNotContain("\tat ", "dev.pgworker", "Exception");
+    }
+
+    @Test
+    void helpHasTheOptionsOfTheCommandAndConnectionThoseOfAll() {
+        assertThat(terminal.run("help", "retry")).isZero();
+        assertThat(terminal.output())
+                .contains("--task", "--output", "--help", "worker-cli help connection")
+                .contains("\nExamples:\n  worker-cli retry 4711\n")
+                .doesNotContain("--url", "--password", "--schema", "--verbose", "Exit status");
+        assertThat(terminal.run("help", "connection")).isZero();
+        assertThat(terminal.output()).contains("--url", "--password-file", "--schema", "--output", "--verbose");
+        assertThat(terminal.run("--help")).isZero();
+        assertThat(terminal.output())
+                .contains("--url", "Exit status", "worker-cli help connection")
+                .doesNotContain("\n  connection ");
     }
 
     @Test

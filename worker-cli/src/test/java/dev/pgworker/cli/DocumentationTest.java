@@ -45,6 +45,7 @@ class DocumentationTest {
         Map<String, CommandLine> commands = new LinkedHashMap<>();
         collect("", program, commands);
         commands.remove("help");
+        commands.remove("connection");
         return commands;
     }
 
@@ -97,6 +98,35 @@ class DocumentationTest {
                         .sorted(Comparator.comparing(
                                 name -> List.copyOf(sections.keySet()).indexOf(name)))
                         .toList()));
+    }
+
+    @Test
+    void helpHasExamplesThatParseAndAreOnThePage() throws IOException {
+        Map<String, CommandLine> commands = commands();
+        commands.remove("generate-completion");
+        String page = Files.readString(PAGE);
+        commands.forEach((name, command) -> {
+            String[] examples = command.getCommandSpec().usageMessage().footer();
+            assertThat(examples).as(name).isNotEmpty().allSatisfy(example -> {
+                assertThat(example).hasSizeLessThan(80).startsWith("  worker-cli " + name);
+                assertThat(page).contains(example.strip());
+                assertThatCode(() -> program.parseArgs(words(example.strip().split("worker-cli |[|]")[1])))
+                        .doesNotThrowAnyException();
+            });
+        });
+    }
+
+    @Test
+    void optionsNameEveryValueThatTheyAllow() {
+        commands().values().stream()
+                .flatMap(command -> command.getCommandSpec().options().stream())
+                .filter(option -> option.type().isEnum())
+                .forEach(option -> assertThat(String.join(" ", option.description()))
+                        .as(option.longestName())
+                        .contains(Stream.of(option.type().getEnumConstants())
+                                .map(value -> value.toString().toLowerCase(Locale.ROOT))
+                                .filter(value -> !value.equals("other")) // outcomes of newer versions
+                                .toList()));
     }
 
     @Test
