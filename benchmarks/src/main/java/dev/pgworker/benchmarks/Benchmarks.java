@@ -55,7 +55,7 @@ public final class Benchmarks {
 
     private static void report(List<String> words) throws IOException {
         Map<String, String> given = new LinkedHashMap<>(
-                Map.of("--json-dir", Path.of("target", "benchmarks").toString(), "--docs", "docs"));
+                Map.of("--json-dir", Path.of("benchmarks", "results").toString(), "--docs", "docs"));
         for (int i = 0; i < words.size(); i += 2) {
             if (i + 1 == words.size() || given.put(words.get(i), words.get(i + 1)) == null) {
                 throw new IllegalArgumentException("report takes --json-dir DIRECTORY and --docs DIRECTORY");

@@ -4,7 +4,7 @@ import java.sql.SQLException;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/** How much slower a drain is when other jobs lie around, or when the jobs have queues. */
+/** How much slower a drain is beside many other jobs, or with many priorities. */
 final class Growth implements Scenario {
 
     private static final int FUTURE = 1_000_000;
@@ -17,9 +17,8 @@ final class Growth implements Scenario {
      *
      * @param lying what lies around
      * @param ready the jobs to drain
-     * @param queued whether they have queues
      */
-    private record Case(Trial.Filling lying, Trial.Filling ready, boolean queued) {}
+    private record Case(Trial.Filling lying, Trial.Filling ready) {}
 
     private static final Trial.Filling NOTHING = (trial, jobs) -> {};
 
@@ -29,42 +28,26 @@ final class Growth implements Scenario {
         Map<String, Case> cases = new LinkedHashMap<>();
         cases.put(
                 "1,000,000 future",
-                new Case((trial, jobs) -> GraphileTables.future(trial.connection(), FUTURE), Growth::ready, false));
+                new Case((trial, jobs) -> GraphileTables.future(trial.connection(), FUTURE), Growth::ready));
         cases.put(
                 "100,000 failed",
-                new Case((trial, jobs) -> GraphileTables.failed(trial.connection(), FAILED), Growth::ready, false));
+                new Case((trial, jobs) -> GraphileTables.failed(trial.connection(), FAILED), Growth::ready));
         cases.put(
                 "3,000,000 due of another task",
-                new Case((trial, jobs) -> GraphileTables.foreign(trial.connection(), FOREIGN), Growth::ready, false));
+                new Case((trial, jobs) -> GraphileTables.foreign(trial.connection(), FOREIGN), Growth::ready));
         cases.put(
                 "1,000,000 future, 10,000 priorities",
                 new Case(
-                        (trial, jobs) -> GraphileTables.future(trial.connection(), FUTURE, PRIORITIES),
-                        Growth::ready,
-                        false));
+                        (trial, jobs) -> GraphileTables.future(trial.connection(), FUTURE, PRIORITIES), Growth::ready));
         cases.put(
                 "ready, 10,000 priorities",
-                new Case(
-                        NOTHING,
-                        (trial, jobs) -> GraphileTables.prioritized(trial.connection(), jobs, PRIORITIES),
-                        false));
-        cases.put("1,000 queues", queues(1_000, 1));
-        cases.put("20,000 queues", queues(20_000, 1));
-        cases.put("1,000 queues, 20 in a row", queues(1_000, 20));
+                new Case(NOTHING, (trial, jobs) -> GraphileTables.prioritized(trial.connection(), jobs, PRIORITIES)));
         return cases;
-    }
-
-    private static Case queues(int queues, int consecutive) {
-        return new Case(
-                NOTHING,
-                (trial, jobs) -> GraphileTables.queued(trial.connection(), jobs, queues, consecutive, Payload.NOTHING),
-                true);
     }
 
     @Override
     public String title(Options options) {
-        return "growth: drain of " + options.jobs()
-                + " jobs beside others and with queues, as a part of the rate without";
+        return "growth: drain of " + options.jobs() + " jobs beside others, as a part of the rate without";
     }
 
     @Override
@@ -74,16 +57,14 @@ final class Growth implements Scenario {
 
     @Override
     public void run(Contender contender, Options options, Server server, Report report) throws Exception {
-        Case nothing = new Case(NOTHING, Growth::ready, false);
+        Case nothing = new Case(NOTHING, Growth::ready);
         // The server writes its first log files and fills its caches.
         double unused = measure(contender, options, server, nothing);
         double empty = measure(contender, options, server, nothing);
         report.add(contender.name(), "empty, jobs/s", empty);
         for (Map.Entry<String, Case> named : CASES.entrySet()) {
-            if (!named.getValue().queued() || contender.hasQueues()) {
-                double rate = measure(contender, options, server, named.getValue());
-                report.add(contender.name(), named.getKey(), rate / empty);
-            }
+            double rate = measure(contender, options, server, named.getValue());
+            report.add(contender.name(), named.getKey(), rate / empty);
         }
     }
 

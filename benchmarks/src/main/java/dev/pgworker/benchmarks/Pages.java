@@ -5,27 +5,49 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.stream.Stream;
 
 import org.jspecify.annotations.Nullable;
 import tools.jackson.databind.json.JsonMapper;
 
 /**
- * Writes the results into the guide: for each {@code SCENARIO.json} a table between {@code <!-- results SCENARIO -->} and
- * {@code <!-- /results -->} in performance.md, and a plot in plots/SCENARIO.svg.
+ * Writes the results into the guide, between {@code <!-- results -->} and {@code <!-- /results -->} in performance.md: for each
+ * question of which there is a {@code SCENARIO.json} a table, and a plot in plots/SCENARIO.svg.
  */
 final class Pages {
 
     private static final String PAGE = "performance.md";
+    private static final String BEGIN = "<!-- results -->";
     private static final String END = "<!-- /results -->";
+
+    /**
+     * One table of the page.
+     *
+     * @param scenario what has measured it
+     * @param heading the question that it answers
+     */
+    private record Question(String scenario, String heading) {}
+
+    /** In the order of the page. */
+    private static final List<Question> QUESTIONS = List.of(
+            new Question("drain", "How fast do ready jobs run?"),
+            new Question("enqueue", "How fast are jobs added?"),
+            new Question("latency", "How soon does a new job start?"),
+            new Question("growth", "Does a large table slow workers down?"),
+            new Question("queues", "What do named queues cost?"),
+            new Question("one-queue", "How fast is one serial queue?"),
+            new Question("scale-out", "What do more worker processes bring, and what does an idle one cost?"),
+            new Question("memory", "How much memory does a worker need?"),
+            new Question("soak", "Does a constant load stay stable?"),
+            new Question("held-snapshot", "What does a long transaction cost?"));
+
     private static final List<String> PHASES = List.of("before", "held", "after");
 
     private Pages() {}
 
     /**
-     * Writes what the JSON files hold.
+     * Writes what the JSON files hold. A question without a file leaves the page.
      *
-     * @param results the directory of the JSON files; files of scenarios that the page has no place for are left out
+     * @param results the directory of the JSON files; other files in it are left out
      * @param docs the directory of performance.md
      * @return the scenarios that were written
      * @throws IllegalArgumentException if there is nothing to write, or the page is damaged; the message says where
@@ -37,39 +59,33 @@ final class Pages {
                     Files.isDirectory(results) ? "no " + PAGE + " in " + docs : "no directory " + results);
         }
         String text = Files.readString(page);
+        int from = text.indexOf(BEGIN) + BEGIN.length();
+        int to = text.indexOf(END);
+        if (from < BEGIN.length() || to < from) {
+            throw new IllegalArgumentException(page + " must have " + BEGIN + " and after it " + END);
+        }
+        StringBuilder sections = new StringBuilder();
         List<String> written = new ArrayList<>();
-        for (Path file : jsonFiles(results)) {
-            String scenario = String.valueOf(file.getFileName()).replaceFirst("\\.json$", "");
-            String begin = "<!-- results " + scenario + " -->";
-            int from = text.indexOf(begin) + begin.length();
-            if (text.contains(begin)) {
-                int to = text.indexOf(END, from);
-                if (to < 0) {
-                    throw new IllegalArgumentException(begin + " in " + page + " has no " + END);
-                }
-                Report report = Report.read(new JsonMapper().readTree(Files.readString(file)));
-                text = text.substring(0, from) + "\n" + section(scenario, report, docs) + text.substring(to);
-                written.add(scenario);
+        for (Question question : QUESTIONS) {
+            Path file = results.resolve(question.scenario() + ".json");
+            if (Files.isRegularFile(file)) {
+                sections.append(
+                        section(question, Report.read(new JsonMapper().readTree(Files.readString(file))), docs));
+                written.add(question.scenario());
             }
         }
         if (written.isEmpty()) {
-            throw new IllegalArgumentException("no results in " + results + " for which " + page + " has a place");
+            throw new IllegalArgumentException("no results in " + results + ", such as drain.json");
         }
-        Files.writeString(page, text);
+        Files.writeString(page, text.substring(0, from) + "\n\n" + sections + text.substring(to));
         return written;
     }
 
-    private static List<Path> jsonFiles(Path directory) throws IOException {
-        try (Stream<Path> files = Files.list(directory)) {
-            return files.filter(file -> file.toString().endsWith(".json"))
-                    .sorted()
-                    .toList();
-        }
-    }
-
-    private static String section(String scenario, Report report, Path docs) throws IOException {
+    private static String section(Question question, Report report, Path docs) throws IOException {
+        String scenario = question.scenario();
         Report shown = scenario.equals("held-snapshot") ? byPhase(report) : report;
-        String section = "\n### " + scenario + "\n\n" + sentence(report.title()) + "\n\n" + shown.table() + "\n";
+        String section =
+                "### " + question.heading() + "\n\n" + sentence(report.title()) + "\n\n" + shown.table() + "\n";
         String plot = plot(scenario, report);
         if (plot != null) {
             Path file = docs.resolve("plots").resolve(scenario + ".svg");

@@ -119,7 +119,7 @@ final class Report {
     /** Returns the table and the notes below it. */
     String table() {
         List<String> columns = columns();
-        StringBuilder text = new StringBuilder("| |");
+        StringBuilder text = new StringBuilder("| Contender |");
         columns.forEach(column -> text.append(" ").append(column).append(" |"));
         text.append("\n|---|").append("---:|".repeat(columns.size()));
         figures.keySet().forEach(contender -> {

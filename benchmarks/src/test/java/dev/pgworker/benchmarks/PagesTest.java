@@ -13,6 +13,7 @@ import org.w3c.dom.Document;
 import org.xml.sax.InputSource;
 import tools.jackson.databind.json.JsonMapper;
 
+import static java.nio.file.StandardCopyOption.REPLACE_EXISTING;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.within;
@@ -29,13 +30,8 @@ class PagesTest {
     void page() throws Exception {
         Files.writeString(docs.resolve("performance.md"), """
                 # Performance
-                <!-- results drain -->
+                <!-- results -->
                 old
-                <!-- /results -->
-                between
-                <!-- results held-snapshot -->
-                <!-- /results -->
-                <!-- results latency -->
                 <!-- /results -->
                 end
                 """);
@@ -65,11 +61,11 @@ class PagesTest {
 
         assertThat(Files.readString(docs.resolve("performance.md"))).isEqualTo(once);
         assertThat(once)
-                .startsWith("# Performance\n<!-- results drain -->\n\n### drain\n\n5 jobs & more.\n\n| |")
+                .startsWith(
+                        "# Performance\n<!-- results -->\n\n### How fast do ready jobs run?\n\n5 jobs & more.\n\n| Con")
                 .contains("| ours | 200 (100–300) |", "| river | 50.0 |", "A note.", "](plots/drain.svg)")
-                .contains("<!-- /results -->\nbetween\n<!-- results held-snapshot -->\n<!-- /results -->")
-                .endsWith("end\n")
-                .doesNotContain("old");
+                .endsWith("<!-- /results -->\nend\n")
+                .doesNotContain("old", "latency");
         Document plot = svg(docs.resolve("plots/drain.svg"));
         assertThat(plot.getElementsByTagName("rect").getLength()).isEqualTo(2);
         double own = width(plot, 0);
@@ -98,7 +94,7 @@ class PagesTest {
         Pages.write(results, docs);
 
         assertThat(Files.readString(docs.resolve("performance.md")))
-                .contains("| | jobs/s | wait p50 ms | wait p99 ms |", "| ours, held | 3,000 (3,000–3,000) |");
+                .contains("| Contender | jobs/s | wait p50 ms | wait p99 ms |", "| ours, held | 3,000 (3,000–3,000) |");
         Document plot = svg(docs.resolve("plots/held-snapshot.svg"));
         // Two in the legend, and two of four points each.
         assertThat(plot.getElementsByTagName("path").getLength()).isEqualTo(4);
@@ -125,6 +121,21 @@ class PagesTest {
         assertThat(plot.getDocumentElement().getTextContent()).contains("ours, idle", "1.50 – 4.00");
     }
 
+    /** {@code java -jar benchmarks.jar report} writes the page. */
+    @Test
+    void theGuideShowsTheKeptResultsAndNoOthers() throws Exception {
+        Path guide = Path.of("../docs");
+        Files.copy(guide.resolve("performance.md"), docs.resolve("performance.md"), REPLACE_EXISTING);
+
+        Pages.write(Path.of("results"), docs);
+
+        assertThat(guide.resolve("performance.md")).hasSameTextualContentAs(docs.resolve("performance.md"));
+        for (String plot : List.of("drain.svg", "enqueue.svg", "latency.svg")) {
+            assertThat(guide.resolve("plots").resolve(plot))
+                    .hasSameTextualContentAs(docs.resolve("plots").resolve(plot));
+        }
+    }
+
     @Test
     void whatCannotBeWrittenIsNamed() throws Exception {
         assertThatIllegalArgumentException()
@@ -134,9 +145,9 @@ class PagesTest {
                 .isThrownBy(() -> Pages.write(results.resolve("none"), docs))
                 .withMessageContaining("none");
         results("drain", new Report("drain"));
-        Files.writeString(docs.resolve("performance.md"), "<!-- results drain -->");
+        Files.writeString(docs.resolve("performance.md"), "<!-- results -->");
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> Pages.write(results, docs))
-                .withMessageContaining("has no <!-- /results -->");
+                .withMessageContaining("must have <!-- results --> and after it <!-- /results -->");
     }
 }
