@@ -12,6 +12,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.regex.MatchResult;
+import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -180,6 +181,31 @@ class DocumentationTest {
         assertThat(PropertiesPage.tablesOf(read(page)))
                 .as("docs/properties.md; -Dpgworker.write-docs=true writes it")
                 .isEqualTo(tables);
+    }
+
+    @Test
+    void contributorsSeeEveryModuleWithItsDescription() throws IOException {
+        String modules = Pattern.compile("<module>([^</]+)</module>")
+                .matcher(read(ROOT.resolve("pom.xml")))
+                .results()
+                .map(module -> "| `" + module.group(1) + "` | " + description(module.group(1)) + " |\n")
+                .collect(Collectors.joining("", "\n| Module | Contents |\n|---|---|\n", "\n"));
+        Path page = ROOT.resolve("CONTRIBUTING.md");
+        Pattern table = Pattern.compile("(?s)(?<=<!-- modules -->\n).*(?=<!-- /modules -->)");
+        if (Boolean.getBoolean("pgworker.write-docs")) {
+            Files.writeString(page, table.matcher(read(page)).replaceFirst(Matcher.quoteReplacement(modules)));
+        }
+
+        assertThat(table.matcher(read(page)).results().map(MatchResult::group))
+                .as("CONTRIBUTING.md; -Dpgworker.write-docs=true writes it")
+                .containsExactly(modules);
+    }
+
+    private static String description(String module) {
+        Matcher description =
+                Pattern.compile("<description>(.*?)</description>").matcher(read(ROOT.resolve(module + "/pom.xml")));
+        assertThat(description.find()).as("description of " + module).isTrue();
+        return description.group(1);
     }
 
     @Test
