@@ -67,7 +67,7 @@ final class RunningWorker {
      * Wires a run.
      *
      * @param onLost called with this when others may have declared the worker dead; must return soon
-     * @param onBreakingMigration called when this worker cannot go on with the schema
+     * @param onBreakingMigration called when this worker cannot continue with the schema
      */
     RunningWorker(WorkerParts parts, Consumer<RunningWorker> onLost, Runnable onBreakingMigration) {
         this(parts, onLost, onBreakingMigration, parts.tasks().directIdentifiers());

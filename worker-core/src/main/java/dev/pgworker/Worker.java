@@ -119,7 +119,7 @@ public final class Worker implements AutoCloseable {
      * </ul>
      *
      * <p>Returns early, with false, if the worker is not running or is stopped, and while the database cannot be used: the worker
-     * goes on by itself when it can.
+     * continues by itself when it can.
      *
      * @param limit how long to wait at most; zero or less asks without waiting
      * @return whether the worker has started
@@ -137,7 +137,7 @@ public final class Worker implements AutoCloseable {
         try {
             fresh.start();
         } catch (Error e) {
-            // No thread can be had, for instance: those that have started must not stay behind.
+            // No thread can be had, for example: those that have started must not stay behind.
             fresh.stop();
             throw e;
         }
@@ -171,7 +171,7 @@ public final class Worker implements AutoCloseable {
         }
     }
 
-    /** Returns false if that has to be tried again, because no thread can be had, for instance. */
+    /** Returns false if that has to be tried again, because no thread can be had, for example. */
     private synchronized boolean startOver(RunningWorker lost) {
         if (running != lost) {
             return true;

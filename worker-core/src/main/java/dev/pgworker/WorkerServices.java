@@ -141,7 +141,7 @@ final class WorkerServices {
      *
      * @param directTasks identifiers of the tasks whose jobs run in direct batches
      * @param onLost called when others may have declared the worker dead; must return soon
-     * @param onBreakingMigration called when this worker cannot go on with the schema
+     * @param onBreakingMigration called when this worker cannot continue with the schema
      */
     WorkerServices(
             WorkerParts parts,

@@ -75,7 +75,7 @@ final class WorkerStop {
     /**
      * Ends the run whatever happens: memory may be short.
      *
-     * @param grace how long handlers may go on
+     * @param grace how long handlers may continue
      */
     void run(Duration grace) {
         try {

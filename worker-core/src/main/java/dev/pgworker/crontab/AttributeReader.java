@@ -8,7 +8,7 @@ import java.util.function.UnaryOperator;
 
 import org.jspecify.annotations.Nullable;
 
-/** Reads the attributes of one annotation. It goes on after a mistake, so that all can be told at once. */
+/** Reads the attributes of one annotation. It continues after a mistake, so that all can be reported at once. */
 final class AttributeReader {
 
     private final String source;

@@ -83,7 +83,7 @@ public @interface CronJob {
      */
     Overlap[] overlap() default {};
 
-    /** What happens to executions that were missed. An item of a crontab makes up for them with {@link #fill()} alone. */
+    /** What happens to executions that were missed. An item of a crontab catches up on them with {@link #fill()} alone. */
     Misfire misfire() default Misfire.SKIP;
 
     /**

@@ -14,7 +14,7 @@ import dev.pgworker.internal.pattern.CronSchedule;
 import dev.pgworker.internal.pattern.ProblemSink;
 import dev.pgworker.job.JobRequest;
 
-/** Reads the text of a crontab. It goes on after a mistake, so that all can be told at once. */
+/** Reads the text of a crontab. It continues after a mistake, so that all can be reported at once. */
 final class CrontabParser {
 
     private final boolean strict;

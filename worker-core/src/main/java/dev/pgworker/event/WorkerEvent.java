@@ -427,7 +427,7 @@ public sealed interface WorkerEvent {
      *
      * @param identifier the identifier of the item
      * @param timestamp the minute for which the job was due
-     * @param backfilled whether the job was added to make up for a time in which no worker ran
+     * @param backfilled whether the job was added to catch up on a time in which no worker ran
      * @since 0.1.0
      */
     record CronJobAdded(String workerId, String identifier, Instant timestamp, long jobId, boolean backfilled)
@@ -496,7 +496,7 @@ public sealed interface WorkerEvent {
      * @param schedule the name of the schedule
      * @param dueAt when the execution was due
      * @param jobId the id of the job
-     * @param backfilled whether the execution was missed, and is made up for
+     * @param backfilled whether the execution was missed, and is caught up on
      * @since 0.1.0
      */
     record ScheduleExecuted(String workerId, String schedule, Instant dueAt, long jobId, boolean backfilled)

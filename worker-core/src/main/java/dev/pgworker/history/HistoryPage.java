@@ -12,7 +12,7 @@ import dev.pgworker.internal.argument.Arguments;
  * @param entries the entries, the latest first
  * @param next the value to pass as {@link HistoryQuery#after()} for the next page; null if this is the last page
  * @param limited whether the search ended before the page was full, because it had read as many entries as one call
- *     may; the next page goes on from there
+ *     may; the next page continues from there
  * @since 0.1.0
  */
 public record HistoryPage(

@@ -31,7 +31,7 @@ public interface JobHandle<R> {
      * @return the result
      * @throws JobResultException if the job ended without success, or if there is no result that fits the type, or if nothing is known
      *     of the job
-     * @throws TimeoutException if the job has not ended by then; it goes on
+     * @throws TimeoutException if the job has not ended by then; it continues
      * @throws IllegalStateException if the calling thread is in the transaction that has added the job: no worker sees it before the commit
      */
     @Nullable R await(Duration limit) throws InterruptedException, TimeoutException;

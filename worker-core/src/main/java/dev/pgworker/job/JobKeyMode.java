@@ -3,7 +3,7 @@ package dev.pgworker.job;
 /**
  * What happens when a job is added under a key that another job has already.
  *
- * <p>In every mode, a job is simply added if no other job has its key. The modes are those of Graphile Worker's {@code
+ * <p>In every mode, a job is added if no other job has its key. The modes are those of Graphile Worker's {@code
  * job_key_mode}, and one of PgWorker's own.
  *
  * @since 0.1.0

@@ -29,7 +29,7 @@ public final class JobResultException extends RuntimeException {
         /** The job was cancelled while it ran. */
         CANCELLED,
 
-        /** The job is gone, and its end could not be written, because somebody had locked the table of ends for instance. */
+        /** The job is gone, and its end could not be written, because somebody had locked the table of ends for example. */
         UNKNOWN,
 
         /**

@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
  * schema. Graphile Workers on Node.js and in Rust do not see jobs of limited tasks, and therefore do not run them.
  *
  * <p>A limit that is new or changed takes effect when the jobs that wait have been gone through, which takes workers some
- * seconds per 100,000 jobs; until then, workers of PgWorker start no jobs of its tasks. Jobs that run already go on, even if they
+ * seconds per 100,000 jobs; until then, workers of PgWorker start no jobs of its tasks. Jobs that run already continue, even if they
  * are more than a limit allows.
  *
  * <p>Every method runs on the caller's thread and joins the caller's Spring transaction on the worker's {@code DataSource};

@@ -21,7 +21,7 @@ final class Adoption {
         this.schema = schema;
     }
 
-    /** Refuses a schema that has no history of ours and cannot be brought to what we need. */
+    /** Refuses a schema that has no history of PgWorker and cannot be adopted. */
     void check(Ledger ledger) throws SQLException {
         if (ledger.newest() == null) {
             checkEmpty();

@@ -53,7 +53,7 @@ final class MigrationHistory {
                 .locations("classpath:" + location)
                 .failOnMissingLocations(true)
                 .placeholders(Map.of("schema", schema.name()))
-                // A schema installed by another Graphile Worker has tables but no history of ours.
+                // A schema installed by another Graphile Worker has tables but no history of PgWorker.
                 .baselineOnMigrate(true)
                 .baselineVersion("0")
                 .group(true)
@@ -79,7 +79,7 @@ final class MigrationHistory {
         }
     }
 
-    /** Tells whether a migration of ours has been applied. One that failed, the first, leaves a history without any. */
+    /** Tells whether a migration of PgWorker has been applied. One that failed, the first, leaves a history without any. */
     boolean hasAny(Connection connection) throws SQLException {
         if (!Catalog.hasTable(connection, schema, TABLE)) {
             return false;

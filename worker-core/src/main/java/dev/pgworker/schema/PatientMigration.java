@@ -60,7 +60,7 @@ final class PatientMigration {
 
     /**
      * Does something that needs locks which others may hold: each try waits for a short time, as all who come later wait behind
-     * it, and between tries they have time to go on.
+     * it, and between tries they have time to continue.
      *
      * @param connection commits by itself
      */

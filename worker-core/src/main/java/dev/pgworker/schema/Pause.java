@@ -2,7 +2,7 @@ package dev.pgworker.schema;
 
 import java.time.Duration;
 
-/** A wait that ends the start when it is interrupted. */
+/** A wait that fails startup when it is interrupted. */
 final class Pause {
 
     private Pause() {}

@@ -16,7 +16,7 @@ import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.jdbc.Pooler;
 
 /**
- * Brings the indexes of one schema to what {@code pgworker_indexes()} says, concurrently: adding and completing jobs goes on
+ * Brings the indexes of one schema to what {@code pgworker_indexes()} says, concurrently: adding and completing jobs continues
  * meanwhile. What an interrupted build has left behind is dropped and built again.
  *
  * <p>A concurrent build waits for transactions that are older than it, whoever's they are. That wait is bounded: an index

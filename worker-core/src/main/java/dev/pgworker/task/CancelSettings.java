@@ -7,9 +7,9 @@ import dev.pgworker.internal.argument.Arguments;
 /**
  * How a worker ends handlers whose jobs are cancelled. {@link JobContext#isCancelled} returns true at once in any case.
  *
- * @param interruptAfter how long a handler may go on undisturbed after its job has been cancelled, before its thread is
+ * @param interruptAfter how long a handler may continue undisturbed after its job has been cancelled, before its thread is
  *     interrupted; 0 to 365 days, the default is 0
- * @param abandonAfter how long a handler may take to end after it was interrupted, before the worker goes on without it, with
+ * @param abandonAfter how long a handler may take to end after it was interrupted, before the worker continues without it, with
  *     another thread for the next job; 0 to 365 days, the default is 5 s
  * @since 0.1.0
  */

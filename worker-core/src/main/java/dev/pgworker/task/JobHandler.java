@@ -18,7 +18,7 @@ import org.springframework.aot.hint.annotation.Reflective;
  * including generic types), {@link JobContext}, {@link dev.pgworker.job.Job} and {@link
  * tools.jackson.databind.JsonNode} (the payload as stored). Returning normally completes the job; an exception fails
  * the attempt, and the job is retried. The method runs on a handler thread; it runs in a transaction only if it
- * declares one, for instance with {@code @Transactional}.
+ * declares one, for example with {@code @Transactional}.
  *
  * @since 0.1.0
  */

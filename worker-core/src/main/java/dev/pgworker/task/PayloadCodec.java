@@ -81,7 +81,7 @@ public final class PayloadCodec {
 
     /**
      * Returns a payload as JSON text, serialized as the given type. Only in this way do the elements of a generic type,
-     * for instance {@code List<Shape>}, keep the type ids of a polymorphic {@code Shape}.
+     * for example {@code List<Shape>}, keep the type ids of a polymorphic {@code Shape}.
      *
      * @param argumentName the name of the payload in messages
      * @param payload the payload, or null for the empty object

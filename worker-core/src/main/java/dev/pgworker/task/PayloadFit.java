@@ -98,7 +98,7 @@ final class PayloadFit {
                 || decidesItself(type);
     }
 
-    /** Returns true if annotations say how a type is written or read, so that a class may stand as a string, for instance. */
+    /** Returns true if annotations say how a type is written or read, so that a class may stand as a string, for example. */
     private static boolean decidesItself(Class<?> type) {
         if (type.getName().startsWith("java.")) {
             return false;

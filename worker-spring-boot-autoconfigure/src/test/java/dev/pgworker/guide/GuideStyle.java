@@ -2,6 +2,7 @@ package dev.pgworker.guide;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -76,6 +77,19 @@ final class GuideStyle {
                     "a link to performance.md, which has figures with their machine"),
             Rule.everywhere("emoji", "[\\x{2600}-\\x{27BF}\\x{1F300}-\\x{1FAFF}]", "words"));
 
+    /** The names of the rules that hold for comments as well. */
+    static final Set<String> IN_COMMENTS = Set.of(
+            "startup",
+            "whose",
+            "catch up",
+            "stands in",
+            "example",
+            "continue",
+            "idioms",
+            "listener",
+            "marketing",
+            "emoji");
+
     private static final Pattern EMPTY_HEADER =
             Pattern.compile("^(\\|(?:[^\n]*\\|)?[ \t]*\\|[^\n]*)\n\\|-", Pattern.MULTILINE);
 
@@ -115,6 +129,14 @@ final class GuideStyle {
     static List<String> problemsOfText(String text) {
         List<String> problems = new ArrayList<>();
         RULES.stream().filter(Rule::inMessages).forEach(rule -> check(rule, text, problems));
+        return problems;
+    }
+
+    /** Returns what is wrong with a comment in Java or SQL. */
+    static List<String> problemsOfComment(String comment) {
+        String text = comment.replaceAll("(?m)^\\s*(?:\\*|//|--) ?", "").replaceAll("\\s+", " ");
+        List<String> problems = new ArrayList<>();
+        RULES.stream().filter(rule -> IN_COMMENTS.contains(rule.name())).forEach(rule -> check(rule, text, problems));
         return problems;
     }
 

@@ -18,6 +18,8 @@ import org.junit.jupiter.api.TestFactory;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
+import dev.pgworker.guide.GuideStyle.Rule;
+
 import static org.assertj.core.api.Assertions.assertThat;
 
 /** README, guide, samples, public Javadoc and messages are written by the rules of {@link GuideStyle}. */
@@ -26,9 +28,7 @@ class GuideStyleTest {
     private static final Path ROOT = root();
 
     /** Pages that still break the rules. A page that meets them leaves this list. */
-    private static final Set<String> NOT_EDITED_YET = Set.of(
-            "docs/architecture.md",
-            "docs/steps.md");
+    private static final Set<String> NOT_EDITED_YET = Set.of("docs/architecture.md", "docs/steps.md");
 
     /** Has figures, each with the machine on which it was measured. */
     private static final String FIGURES = "docs/performance.md";
@@ -42,6 +42,14 @@ class GuideStyleTest {
             Pattern.compile("/\\*\\*((?:(?!\\*/).)*)\\*/\\s*(?:@\\w+(?:\\([^)]*\\))?\\s+)*([^\\n]*)", Pattern.DOTALL);
 
     private static final Pattern COMMENT = Pattern.compile("/\\*.*?\\*/", Pattern.DOTALL);
+    /** Line comments that follow each other are one. */
+    private static final Pattern COMMENT_OR_LINES =
+            Pattern.compile("/\\*.*?\\*/|(?:(?://|--)[^\\n]*\\n\\s*)+", Pattern.DOTALL);
+
+    /** Sources whose comments still break the rules: those of steps, flows, schedules and administration, and the baseline. */
+    private static final Pattern COMMENTS_NOT_EDITED_YET =
+            Pattern.compile("(?i).*(?:step|flow|schedul|admin|R__7|V1__).*");
+
     private static final Pattern TEXT = Pattern.compile("\"((?:[^\"\\\\\\n]|\\\\.)*)\"");
 
     private static Path root() {
@@ -125,6 +133,21 @@ class GuideStyleTest {
         assertThat(problems).isEmpty();
     }
 
+    @Test
+    void commentsOfTheCoreAreInPlainEnglish() {
+        List<String> problems = files(ROOT.resolve("worker-core/src/main"), ".*\\.(?:java|sql)")
+                .filter(file -> !COMMENTS_NOT_EDITED_YET
+                        .matcher(ROOT.relativize(file).toString())
+                        .matches())
+                .flatMap(file -> COMMENT_OR_LINES
+                        .matcher(read(file))
+                        .results()
+                        .flatMap(comment -> GuideStyle.problemsOfComment(comment.group()).stream())
+                        .map(problem -> file.getFileName() + ": " + problem))
+                .toList();
+        assertThat(problems).isEmpty();
+    }
+
     private static List<Path> sources() throws IOException {
         try (Stream<Path> modules = Files.list(ROOT)) {
             return modules.map(module -> module.resolve("src/main/java"))
@@ -132,14 +155,14 @@ class GuideStyleTest {
                                     .toString()
                                     .startsWith("worker-")
                             && Files.isDirectory(sources))
-                    .flatMap(GuideStyleTest::files)
+                    .flatMap(directory -> files(directory, ".*\\.java"))
                     .toList();
         }
     }
 
-    private static Stream<Path> files(Path directory) {
+    private static Stream<Path> files(Path directory, String names) {
         try (Stream<Path> files = Files.walk(directory)) {
-            return files.filter(file -> file.toString().endsWith(".java")).toList().stream();
+            return files.filter(file -> file.toString().matches(names)).toList().stream();
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
@@ -179,7 +202,16 @@ class GuideStyleTest {
 
     @Test
     void everyRuleHasAnExample() {
-        assertThat(GuideStyle.RULES).hasSize(20);
+        assertThat(GuideStyle.RULES).hasSize(20).extracting(Rule::name).containsAll(GuideStyle.IN_COMMENTS);
+    }
+
+    @Test
+    void commentsAreReadOverTheirLines() {
+        assertThat(GuideStyle.problemsOfComment("// The job goes\n    // on.\n"))
+                .hasSize(1);
+        assertThat(GuideStyle.problemsOfComment("/**\n * The job goes\n * on.\n */"))
+                .hasSize(1);
+        assertThat(GuideStyle.problemsOfComment("-- Somebody waits.\n")).isEmpty();
     }
 
     @Test

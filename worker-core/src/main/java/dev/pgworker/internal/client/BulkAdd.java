@@ -386,7 +386,7 @@ final class BulkAdd {
 
     private static final String ANALYZE = "analyze (skip_locked) {schema}._private_jobs";
 
-    /** A role that does not own the table gets a warning from the server and goes on. */
+    /** A role that does not own the table gets a warning from the server and continues. */
     private void analyzeAfter(Connection connection, long added) throws SQLException {
         if (added >= ANALYZE_AFTER) {
             try (PreparedStatement statement = connection.prepareStatement(schema.in(ANALYZE))) {

@@ -255,7 +255,7 @@ public final class ResultWaits {
         }
     }
 
-    /** A right that is missing, or a schema without the function, ends all waits: they would be in vain. */
+    /** A right that is missing, or a schema without the function, ends all waits: they would never end. */
     private void fail(SQLException refused) {
         List<CompletableFuture<End>> all = new ArrayList<>();
         lock.lock();

@@ -15,8 +15,8 @@ import dev.pgworker.internal.store.CrontabStore.Known;
 
 /**
  * Items that are behind the schedule, each with the first minute that has not been executed: because no worker ran and
- * they have a fill, because their jobs could not be added, or because adding them took too long for others to wait. They make up for it minute by minute, a bounded number of
- * executions at a time. One that fails stays where it is, and keeps no other from going on. Used by one thread.
+ * they have a fill, because their jobs could not be added, or because adding them took too long for others to wait. They catch up on it minute by minute, a bounded number of
+ * executions at a time. One that fails stays where it is, and keeps no other from continuing. Used by one thread.
  */
 final class Backfill {
 
@@ -59,7 +59,7 @@ final class Backfill {
     }
 
     /**
-     * Some executions to make up for.
+     * Some executions to catch up on.
      *
      * @param due in the order of their minutes, perhaps none
      * @param parts those that took part in the search, and until when it went
@@ -109,7 +109,7 @@ final class Backfill {
     /**
      * Takes an item in whose jobs for the given minute could not be added: it is tried again in the next minute.
      *
-     * @param held whether it is among those that {@link #releaseHeld} lets go on earlier
+     * @param held whether it is among those that {@link #releaseHeld} lets continue earlier
      */
     void addFailed(CronItem item, Instant position, boolean held) {
         Part part = new Part(item, position);

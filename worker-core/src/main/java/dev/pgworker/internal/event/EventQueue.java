@@ -108,7 +108,7 @@ final class EventQueue {
             } catch (InterruptedException e) {
                 // A listener left its thread interrupted, or close() has cleared the queue.
             } catch (Throwable e) {
-                // Memory for instance that cannot be had. Listeners' own failures do not come here.
+                // Memory for example that cannot be had. Listeners' own failures do not come here.
                 dropped.incrementAndGet();
             }
         }

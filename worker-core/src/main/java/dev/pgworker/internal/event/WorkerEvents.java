@@ -83,7 +83,7 @@ public final class WorkerEvents {
                 queue.add(event);
             }
         } catch (Throwable e) {
-            // Memory for instance that cannot be had: an event less is better than a job less.
+            // Memory for example that cannot be had: an event less is better than a job less.
             log.debug("An event could not be published", e);
         }
     }

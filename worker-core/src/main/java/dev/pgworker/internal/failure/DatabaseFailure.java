@@ -48,7 +48,7 @@ public enum DatabaseFailure {
 
     /**
      * Returns true if a server that works has answered with this failure, which may then concern one row, because of a trigger
-     * of somebody's for instance, whatever the SQLSTATE says.
+     * of somebody's for example, whatever the SQLSTATE says.
      */
     public static boolean isAnswer(Throwable failure) {
         return failure instanceof PSQLException answer
@@ -73,14 +73,14 @@ public enum DatabaseFailure {
     public static boolean isMissingSchema(Throwable failure) {
         return failure instanceof PSQLException answer
                 && answer.getServerErrorMessage() != null
-                // What a function or a trigger of somebody's names is that one's business.
+                // What a function or a user's trigger names is that one's business.
                 && answer.getServerErrorMessage().getWhere() == null
                 && MISSING.contains(String.valueOf(answer.getSQLState()));
     }
 
     /**
      * Returns whether the server refuses a statement because the schema lacks what it names, or because the role has no right to it:
-     * a migration or a grant mends that, not a repetition.
+     * a migration or a grant repairs that, not a repetition.
      */
     public static boolean isAboutTheSchema(SQLException e) {
         String state = e.getSQLState();

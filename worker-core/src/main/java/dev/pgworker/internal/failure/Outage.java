@@ -168,7 +168,7 @@ public final class Outage {
         }
     }
 
-    /** Notes that a service goes on, or ends, without having used the database: it no longer says anything about it. */
+    /** Notes that a service continues, or ends, without having used the database: it no longer says anything about it. */
     public void left(String service) {
         if (missingSchema != null) {
             schemaFound(service, false);

@@ -10,8 +10,8 @@ import org.slf4j.helpers.LegacyAbstractLogger;
 import org.slf4j.spi.LocationAwareLogger;
 
 /**
- * The log of a class of ours, in which nobody can forge a line. An argument is shown in one line of bounded length. An exception whose
- * text has several lines, or is very long, is replaced by its text, bounded, with all lines but the first indented. All classes of ours
+ * The log of a class of PgWorker, in which data cannot forge a line. An argument is shown in one line of bounded length. An exception whose
+ * text has several lines, or is very long, is replaced by its text, bounded, with all lines but the first indented. All classes of PgWorker
  * log through it, which {@code ArchitectureTest} checks.
  */
 public final class WorkerLog extends LegacyAbstractLogger {

@@ -79,7 +79,7 @@ public final class Connections {
     /**
      * As {@link #call(DataSource, String, StatementCall)}, but gives up, and breaks the connection, when the server sends
      * nothing for so long: a connection may be dead without anybody having said so. What the statement did is unknown then.
-     * A server that is only slow is told shortly before to cancel the statement, so that it does not go on for nobody.
+     * A server that is only slow is told shortly before to cancel the statement, so that it does not continue for nobody.
      */
     public static <T extends @Nullable Object> T call(
             DataSource dataSource, String sql, Duration answerLimit, StatementCall<T> call) throws SQLException {

@@ -274,7 +274,7 @@ public abstract class BackgroundService implements Service {
         }
     }
 
-    /** Even where there is no memory to note a failure, the thread goes on. */
+    /** Even where there is no memory to note a failure, the thread continues. */
     private void survive(Throwable failure) {
         try {
             if (!stopping) {

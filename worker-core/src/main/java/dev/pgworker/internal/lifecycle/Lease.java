@@ -11,7 +11,7 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
  * It ends a tenth of the threshold earlier, 5 s at most, so that handlers are interrupted by then even on a busy machine.
  * A lease that is lost stays lost. Thread-safe.
  *
- * <p>Time is that of {@link System#nanoTime}, which goes on while the process is stopped by a signal.
+ * <p>Time is that of {@link System#nanoTime}, which continues while the process is stopped by a signal.
  */
 public final class Lease {
 

@@ -79,7 +79,7 @@ public final class Started {
         }
     }
 
-    /** Says that the database cannot be used, so that nobody goes on waiting. */
+    /** Says that the database cannot be used, so that nobody continues waiting. */
     public void reconsider() {
         lock.lock();
         try {

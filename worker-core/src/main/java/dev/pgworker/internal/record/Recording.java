@@ -13,7 +13,7 @@ import dev.pgworker.internal.failure.WorkerLog;
 
 /**
  * Something that is recorded again and again, in a table of its own. One that cannot be written, because the right to do so is
- * missing for instance, keeps neither the others nor any job. Used by one thread.
+ * missing for example, keeps neither the others nor any job. Used by one thread.
  */
 abstract class Recording {
 

@@ -58,7 +58,7 @@ public final class WorkRecord extends BackgroundService {
         for (Recording recording : recordings) {
             wait = Math.min(wait, recording.dueIn());
         }
-        // Also where all are due: what failed just now is not to be repeated in vain.
+        // Also where all are due: a write that has just failed is not repeated at once.
         pause(Math.max(wait, SHORTEST_PAUSE_NANOS));
         for (Recording recording : recordings) {
             if (!isStopping() && recording.dueIn() <= 0) {

@@ -33,7 +33,7 @@ public final class Heartbeat extends BackgroundService {
 
     private volatile boolean staysRegistered;
 
-    /** When the last sign of life was written, by {@link System#nanoTime}; 0 before the first. */
+    /** When the last heartbeat was written, by {@link System#nanoTime}; 0 before the first. */
     private volatile long beatAt;
 
     /**
@@ -41,7 +41,7 @@ public final class Heartbeat extends BackgroundService {
      *
      * @param store closed at the end
      * @param metadata JSON that describes the worker to operators
-     * @param onBeat called with each heartbeat, also in vain; must return at once
+     * @param onBeat called with each heartbeat, even a failed one; must return at once
      */
     public Heartbeat(
             WorkerStore store,
@@ -79,7 +79,7 @@ public final class Heartbeat extends BackgroundService {
         pause(intervalNanos);
     }
 
-    /** Returns the time since the last sign of life was written; null if none has been. */
+    /** Returns the time since the last heartbeat was written; null if none has been. */
     public @Nullable Duration sinceBeat() {
         long at = beatAt;
         return at == 0 ? null : Duration.ofNanos(System.nanoTime() - at);

@@ -108,7 +108,7 @@ public final class Sweep extends PeriodicService {
         return true;
     }
 
-    /** Sweeps of other workers end soon; what goes on for long is a session that has the lock and has to be looked at. */
+    /** Sweeps of other workers end soon; what continues for long is a session that has the lock and has to be looked at. */
     private void tellTurnedAway(long time) {
         if (turnedAwaySince == null) {
             turnedAwaySince = time;

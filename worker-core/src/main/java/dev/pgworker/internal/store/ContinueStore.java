@@ -9,7 +9,7 @@ import dev.pgworker.internal.jdbc.Connections;
 import dev.pgworker.schema.WorkerSchema;
 
 /**
- * Has jobs go on for which something has come. Plain JDBC, for the reason that the package gives.
+ * Has jobs continue for which something has come. Plain JDBC, for the reason that the package gives.
  *
  * @param schema where they are
  */
@@ -21,7 +21,7 @@ public record ContinueStore(DataSource dataSource, WorkerSchema schema) {
      * What is left.
      *
      * @param more whether there may be more to be done at once
-     * @param held whether somebody holds what could go on, so that it is worth trying again soon
+     * @param held whether somebody holds what could continue, so that it is worth trying again soon
      */
     public record Left(boolean more, boolean held) {}
 
@@ -29,7 +29,7 @@ public record ContinueStore(DataSource dataSource, WorkerSchema schema) {
             select c.more, c.held from {schema}.pgworker_continue() c
             """;
 
-    /** Has jobs go on, some hundreds at most. Waits for no row that somebody holds. */
+    /** Has jobs continue, some hundreds at most. Waits for no row that somebody holds. */
     public Left goOn() throws SQLException {
         return Connections.call(dataSource, schema.in(CONTINUE), ANSWER_LIMIT, (connection, statement) -> {
             try (ResultSet row = statement.executeQuery()) {
@@ -46,8 +46,8 @@ public record ContinueStore(DataSource dataSource, WorkerSchema schema) {
     /**
      * Deletes what nobody needs any more.
      *
-     * @param after the job after which to go on
-     * @return where to go on the next time
+     * @param after the job after which to continue
+     * @return where to continue the next time
      */
     public long tend(long after) throws SQLException {
         return Connections.call(dataSource, schema.in(TEND), ANSWER_LIMIT, (connection, statement) -> {

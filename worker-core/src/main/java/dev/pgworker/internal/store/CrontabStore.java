@@ -127,7 +127,7 @@ public final class CrontabStore {
         }
     }
 
-    /** How long the server may take for one statement: a year of minutes is made up for in statements of thousands of jobs. */
+    /** How long the server may take for one statement: a year of minutes is caught up on in statements of thousands of jobs. */
     private static final Duration ANSWER_LIMIT = Duration.ofSeconds(30);
 
     private static final String NOW = """

@@ -89,7 +89,7 @@ public final class JobTableStore {
      * @param holder in words: a session, a prepared transaction or a replication slot, and what is known of it
      * @param sessionId the process id of a session; null for anything else
      * @param transaction the oldest transaction that it sees as running, or its own: as long as it is the same, nothing has changed
-     * @param since when it began; null if that is not known, to a role that may not see others' sessions for instance
+     * @param since when it began; null if that is not known, to a role that may not see others' sessions for example
      * @param age how long ago that was, by the database's clock
      */
     public record Snapshot(

@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
 /** The arguments by which a statement tells the history of runs. */
 final class RunRecords {
 
-    /** As they stand in the statement. */
+    /** In the order of the statement. */
     static final String ARGUMENTS = "micros => ?, results => ?, traces => ?";
 
     private RunRecords() {}

@@ -48,7 +48,7 @@ public final class RunningStore {
 
     // Waiting for the disk would keep a connection, and nobody misses the last second when the server has crashed. A
     // worker
-    // may run two attempts of one job that was unlocked by hand while its handler went on: the later one counts.
+    // may run two attempts of one job that was unlocked by hand while its handler continued: the later one counts.
     private static final String PUT = """
             with quick as materialized (
               select pg_catalog.set_config('synchronous_commit', 'off', true), pg_catalog.clock_timestamp() as at)

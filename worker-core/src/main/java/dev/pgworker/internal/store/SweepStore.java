@@ -48,7 +48,7 @@ public final class SweepStore {
     /** How long this process waits for one statement of a sweep, which may read all jobs. */
     private static final Duration ANSWER_LIMIT = Duration.ofMinutes(1);
 
-    /** When the server ends such a statement, so that it does not go on after its client has given up. */
+    /** When the server ends such a statement, so that it does not continue after its client has given up. */
     private static final Duration STATEMENT_LIMIT = Duration.ofSeconds(55);
 
     /** For how long the server waits for the next statement of a sweep while others cannot sweep. */

@@ -107,7 +107,7 @@ public final class WorkerStore {
      */
     public record OldLocks(long released, @Nullable String unindexedPeer) {}
 
-    /** Releases locks of four hours or more of workers that give no sign of life. */
+    /** Releases locks of four hours or more of workers that sends no heartbeat. */
     public OldLocks releaseOldLocks() throws SQLException {
         return Connections.call(
                 dataSource, schema.in(RELEASE_OLD_LOCKS), LONG_ANSWER_LIMIT, (connection, statement) -> {

@@ -17,8 +17,8 @@ import dev.pgworker.internal.store.ContinueStore;
 import dev.pgworker.internal.store.ContinueStore.Left;
 
 /**
- * Has jobs go on, on {@code worker-continue}, for which something has come: a signal, or the end of another job. All workers do the same, for
- * the jobs of all tasks, and the database has each job go on once. Looks when it is told that there is something, and from time to time.
+ * Has jobs continue, on {@code worker-continue}, for which something has come: a signal, or the end of another job. All workers do the same, for
+ * the jobs of all tasks, and the database has each job continue once. Looks when it is told that there is something, and from time to time.
  */
 public final class Continuations extends PeriodicService {
 
@@ -80,7 +80,7 @@ public final class Continuations extends PeriodicService {
     /**
      * Does on the calling thread all that can be done; for a worker whose services do not run.
      *
-     * @return whether something has gone on
+     * @return whether something has continued
      */
     public boolean continueOnce() throws SQLException {
         boolean any = false;

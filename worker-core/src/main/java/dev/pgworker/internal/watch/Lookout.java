@@ -19,7 +19,7 @@ import dev.pgworker.internal.store.LookoutStore.Subject;
 
 /**
  * Looks for those who watch pauses, limits, schedules, cancellations and continuations whether there are any, so that they need not as long as there are none: with
- * the statement that shows that the listening connection works. So what a lost notification would have said is found out all the same.
+ * the statement that shows that the listener connection works. So what a lost notification would have said is found out all the same.
  *
  * <p>Asked by the thread that listens, on whose connection it looks; the rest may be called from any thread.
  */

@@ -28,10 +28,10 @@ import dev.pgworker.internal.jdbc.SqlWork;
  * Ends the driver's wait for notifications with the first one. pgjdbc's own wait returns a millisecond after one has come, because
  * it looks for so long whether another one follows.
  *
- * <p>pgjdbc collects notifications until none follows any more, however many there are. Here they are taken from it while it goes on
+ * <p>pgjdbc collects notifications until none follows any more, however many there are. Here they are taken from it while it continues
  * reading, so that those who send more than fits into the memory of this process do no harm.
  *
- * <p>It is the socket factory of connections that listen, by the driver's property {@code socketFactory}. On others the driver's
+ * <p>It is the socket factory of listener connections, by the driver's property {@code socketFactory}. On others the driver's
  * millisecond passes.
  */
 public final class MessageArrival extends SocketFactory {

@@ -47,7 +47,7 @@ public final class MigrationWatch extends PeriodicService {
     /**
      * Creates a watch.
      *
-     * @param onBreaking called on the watching thread, once, when the ledger says that this worker cannot go on
+     * @param onBreaking called on the watching thread, once, when the ledger says that this worker cannot continue
      */
     public MigrationWatch(
             String workerId, MigrationStore ledger, Runnable onBreaking, WorkerEvents events, Outage outage) {

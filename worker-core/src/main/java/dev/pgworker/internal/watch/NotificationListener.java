@@ -27,7 +27,7 @@ import dev.pgworker.internal.watch.MessageArrival.Reception;
 
 /**
  * Listens for notifications on {@code worker-listen}, on a connection that it keeps for itself and replaces when it
- * breaks. Whatever happened while nobody listened is made up for: each (re)connection counts as a notification.
+ * breaks. Whatever happened while nobody listened is caught up on: each (re)connection counts as a notification.
  */
 public final class NotificationListener extends BackgroundService {
 

@@ -19,8 +19,8 @@ import dev.pgworker.internal.lifecycle.PeriodicService;
 import dev.pgworker.internal.store.UnservedStore;
 
 /**
- * Looks on {@code worker-hints} for jobs that wait though no registered worker serves their task, because of a misspelt name for
- * instance, and says so once for each task.
+ * Looks on {@code worker-hints} for jobs that wait though no registered worker serves their task, for example because of a
+ * misspelt name, and logs that once for each task.
  */
 public final class UnservedTasks extends PeriodicService {
 

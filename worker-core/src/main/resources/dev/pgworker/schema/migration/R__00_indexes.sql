@@ -5,7 +5,7 @@
 -- given queue. The fourth is written only when a job fails for good: counting and listing such jobs costs the others nothing.
 -- The last two are those that Node.js and Rust workers fetch with, exactly as they make them.
 -- Every row meets the condition on the priority, and so every statement that is to use the second index names it. Others cannot: a planner
--- that believes the table to be empty does not mind to look for the jobs of one queue among those of all.
+-- that believes the table to be empty may search the jobs of one queue among those of all.
 --
 -- Empty tables get their indexes at once. Those that hold jobs are not kept from anybody: who runs this script builds what is missing
 -- with "create index concurrently" when it is done. A definition is never changed: another one gets another name.

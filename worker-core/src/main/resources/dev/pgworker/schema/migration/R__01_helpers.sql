@@ -82,7 +82,7 @@ $$;
 comment on function "${schema}".pgworker_locked(timestamptz, text) is 'Whether such a lock still protects its job from administration.';
 revoke execute on function "${schema}".pgworker_locked(timestamptz, text) from public;
 
--- What a trigger of somebody's raises would be raised again for the same row, so that row is passed over. A conflict, a deadlock or a
+-- What a user's trigger raises would be raised again for the same row, so that row is passed over. A conflict, a deadlock or a
 -- cancellation of the server's own is not about a row, and ends the statement. The context tells the two apart: only what RAISE has
 -- raised begins with it.
 create or replace function "${schema}".pgworker_about_row(state text, context text) returns boolean

@@ -7,7 +7,7 @@
 -- would cost twice as much.
 
 -- The loop ends with a row in every interleaving: SELECT FOR UPDATE waits for a transaction that holds the job, an uncommitted
--- claim for instance, and sees its result; an INSERT that meets a key committed meanwhile starts over. Under REPEATABLE READ the
+-- claim for example, and sees its result; an INSERT that meets a key committed meanwhile starts over. Under REPEATABLE READ the
 -- same situations raise 40001.
 create or replace function "${schema}".pgworker_put(
   new_id bigint, identifier text, payload json, queue_name text, run_at timestamptz, max_attempts int, job_key text, priority int,
@@ -112,7 +112,7 @@ begin
         array[pgworker_put.queue_name], array[pgworker_put.run_at], array[pgworker_put.max_attempts], array[pgworker_put.job_key],
         array[pgworker_put.priority], array[pgworker_put.flags::pg_catalog.text]);
     end if;
-    -- without a key nothing but a trigger of somebody's keeps the row out
+    -- without a key nothing but a user's trigger keeps the row out
     if found or pgworker_put.job_key is null then return job; end if;
     -- with one, another transaction that added and removed the same key meanwhile might
     misses := misses operator(pg_catalog.+) 1;
@@ -362,7 +362,7 @@ begin
       if numbered then
         -- Jobs without keys, and those whose keys look free: one statement. Keys that somebody takes meanwhile are left over. A patient
         -- try may wait below while it holds rows, so it must not have taken keys out of order.
-        -- Those that exist are locked before anything is written, which a try in vain would leave behind as dead rows.
+        -- Those that exist are locked before anything is written, which a failed try would leave behind as dead rows.
         if attempt <= patience then
           taken := array(
             select j.key from "${schema}"._private_jobs j where j.key = any(keys) order by j.key collate "C" for update nowait);

@@ -178,7 +178,7 @@ comment on function "${schema}".pgworker_take_queues(
   'it has found free, and the place after the last.';
 revoke execute on function "${schema}".pgworker_take_queues( "${schema}".pgworker_request, "${schema}".pgworker_floor[], "${schema}".pgworker_floor, int, int, int[], boolean) from public;
 
--- Walk the due jobs of queues in order; of each free queue met, lock its row, then find its first jobs, as many as its run; go on until
+-- Walk the due jobs of queues in order; of each free queue met, lock its row, then find its first jobs, as many as its run; continue until
 -- there are enough. If the walk has met nothing but held queues, look at some from anywhere on. What is locked must be what was found, or the
 -- queue's run ends before it.
 create or replace function "${schema}".pgworker_claim_queued(
@@ -382,7 +382,7 @@ comment on function "${schema}".pgworker_claim("${schema}".pgworker_request, int
   'many; of one job "dry" tells which it would be, to be passed over.';
 revoke execute on function "${schema}".pgworker_claim("${schema}".pgworker_request, int, "${schema}".pgworker_floor[], boolean) from public;
 
--- For jobs known by their ids: a single one that has just been announced, for instance. What comes before them
+-- For jobs known by their ids: a single one that has just been announced, for example. What comes before them
 -- in the order is not looked at.
 create or replace function "${schema}".pgworker_claim_ids(request "${schema}".pgworker_request, job_ids bigint[])
 returns setof "${schema}".pgworker_claimed

@@ -51,7 +51,7 @@ begin
       for update of h skip locked),
     done as (delete from "${schema}"._private_jobs j where j.ctid = any(array(select h.tid from held h)) returning j.id)
     select array(select d.id from done d), array(select h.id from held h) into gone, held;
-    -- A row that was changed between the statement's snapshot and its lock, by a cancellation for instance, only the next one sees.
+    -- A row that was changed between the statement's snapshot and its lock, by a cancellation for example, only the next one sees.
     if cardinality(gone) < cardinality(held) then
       with done as (delete from "${schema}"._private_jobs j where j.id = any(held) and j.id <> all(gone) returning j.id)
       select gone || array_agg(d.id) into gone from done d;

@@ -1,7 +1,7 @@
 -- Release: the outcomes of jobs that stay, and locks that are renewed.
 
 -- A job whose key is gone was superseded, removed or cancelled while it ran: whatever the action says, it must not run again. The exception
--- is a superseded batch of which some items failed: they are in no other job, so it goes on without its key.
+-- is a superseded batch of which some items failed: they are in no other job, so it continues without its key.
 create or replace function "${schema}".pgworker_release(worker_id text, outcomes "${schema}".pgworker_outcome[])
 returns table (id bigint, outcome text)
 language plpgsql volatile rows 10
@@ -28,7 +28,7 @@ begin
       attempts => array_agg(o.attempts), keys => array_agg(o.key))
     from unnest(outcomes) o having count(o.micros) > 0;
   perform set_config('pgworker.ending', 'released', true);
-  -- A row that was changed between the statement's snapshot and its lock, by a cancellation for instance, only the next one sees.
+  -- A row that was changed between the statement's snapshot and its lock, by a cancellation for example, only the next one sees.
   for attempt in 1..2 loop
     with mine as materialized (
       select h.ctid as tid, g.action, g.delay, g.run_at as at, g.error, coalesce(g.attempts, h.attempts) as attempts, contents[g.n] as payload,

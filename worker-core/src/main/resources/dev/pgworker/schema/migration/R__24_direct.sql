@@ -41,7 +41,7 @@ comment on function "${schema}".pgworker_note_batch(text, int, int, bigint, bigi
   'or were in a batch that broke: these it returns.';
 revoke execute on function "${schema}".pgworker_note_batch(text, int, int, bigint, bigint[]) from public;
 
--- Of a job that cannot be deleted, because of a trigger of somebody's for instance, the others of its batch know nothing: then all are
+-- Of a job that cannot be deleted, because of a user's trigger for example, the others of its batch know nothing: then all are
 -- claimed, and their outcomes are written as those of other jobs are. Without such triggers and rules there is no subtransaction, whose deletions of
 -- rows that the transaction has locked would be written to pg_multixact one by one.
 create or replace function "${schema}".pgworker_end_batch(
@@ -100,7 +100,7 @@ comment on function "${schema}".pgworker_end_batch(text, int, tid[], tid[], time
   'calling transaction has locked; forgets the batch. Returns false if some could not be deleted: then all are claimed instead.';
 revoke execute on function "${schema}".pgworker_end_batch(text, int, tid[], tid[], timestamptz) from public;
 
--- Jobs that are gone, and those that somebody has locked since, were not lost. Another role's session cannot be ended: it goes on until
+-- Jobs that are gone, and those that somebody has locked since, were not lost. Another role's session cannot be ended: it continues until
 -- its connection breaks.
 create or replace function "${schema}".pgworker_bury_batches(worker_ids text[]) returns void
 language plpgsql volatile

@@ -1,7 +1,7 @@
 -- Recovery: gives back what dead workers hold.
 
 -- The one pass over the tables that a recovery makes, whatever it frees: no index knows who holds what, as one would cost every claim a
--- fifth. The callers go on by ids. One snapshot shows a claim as a whole, so a queue whose job has just been claimed is not mistaken for
+-- fifth. The callers continue by ids. One snapshot shows a claim as a whole, so a queue whose job has just been claimed is not mistaken for
 -- an idle one. The settings of the callers, which keep them from reading whole tables, do not hold here.
 -- The first condition, which almost no row meets, halves the time.
 create or replace function "${schema}".pgworker_locks(worker_ids text[])
@@ -67,8 +67,8 @@ comment on function "${schema}".pgworker_free_queues_of(int[], int[], bigint[], 
   'hold still, and wakes workers.';
 revoke execute on function "${schema}".pgworker_free_queues_of(int[], int[], bigint[], text[]) from public;
 
--- All together in one subtransaction; where that is refused, because of a trigger of somebody's for instance, each half by itself, so that
--- a row that cannot be changed costs little and hurts nobody else. A job that has no attempts left would stay behind without a word, so
+-- All together in one subtransaction; where that is refused, because of a user's trigger for example, each half by itself, so that
+-- a row that cannot be changed costs little and affects no other row. A job that has no attempts left would stay behind without a word, so
 -- it gets one. As in the peers, updated_at stays.
 create or replace function "${schema}".pgworker_unlock(job_ids bigint[], out queue_ids int[], out released bigint, out ready bigint)
 language plpgsql volatile

@@ -28,7 +28,7 @@ comment on function "${schema}".pgworker_cancel_running(bigint, text, text) is
   'Records that a running job, which has lost its key and its attempts already, is cancelled, and tells the worker that holds it.';
 grant execute on function "${schema}".pgworker_cancel_running(bigint, text, text) to public;
 
--- A row that a trigger of somebody's keeps stays as that of a failed job; the job has been cancelled all the same.
+-- A row that a user's trigger keeps stays as that of a failed job; the job has been cancelled all the same.
 create or replace function "${schema}".pgworker_end_cancelled(job_ids bigint[]) returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp as $$

@@ -2,8 +2,8 @@
 
 -- Two triggers on the jobs write the history, in the statement that ends the jobs. So they see all ends: those that Node.js, Rust, people
 -- and their tools cause as well. They run with the rights of the owner, because those who end jobs need none on the history. A worker of
--- PgWorker passes what only it knows of a run in settings of the transaction (pgworker_note_runs), and functions of ours pass what
--- they are doing to jobs (pgworker.ending). Nothing of ours takes a lock that an entry waits for: old entries are deleted, never truncated.
+-- PgWorker passes what only it knows of a run in settings of the transaction (pgworker_note_runs), and its functions pass what
+-- they are doing to jobs (pgworker.ending). Nothing of PgWorker takes a lock that an entry waits for: old entries are deleted, never truncated.
 -- A failure to write entries keeps no job from ending: the entries are lost then, counted and reported.
 
 create or replace function "${schema}".pgworker_note_runs(
@@ -157,8 +157,8 @@ $$;
 comment on function "${schema}".pgworker_noted_runs() is 'What pgworker_note_runs has noted in this transaction: a row for each run.';
 revoke execute on function "${schema}".pgworker_noted_runs() from public;
 
--- The two triggers. Whose rows they see is made sure before anything is read from these: in a trigger on a table of somebody else, a cast of
--- theirs would run with the rights of the owner. Hash joins, because a group may have hundreds of jobs, and the plan may have been made
+-- The two triggers. Whose rows they see is made sure before anything is read from these: in a trigger on another role's table, a cast of
+-- that role would run with the rights of the owner. Hash joins, because a group may have hundreds of jobs, and the plan may have been made
 -- for one.
 
 -- What our functions are doing to jobs (pgworker.ending) is the outcome. Where they say nothing, a job that was claimed, or whose run was

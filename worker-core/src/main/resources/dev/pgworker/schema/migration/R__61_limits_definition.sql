@@ -161,7 +161,7 @@ $$;
 comment on function "${schema}".pgworker_delete_limit(text) is
   'Deletes a limit: jobs are no longer subject to it, and workers let those go that wait for it alone. Returns whether there was one.';
 
--- All together or, where that is refused, because of a trigger of somebody's for instance, one by one: a job that cannot be changed stays as it is.
+-- All together or, where that is refused, because of a user's trigger for example, one by one: a job that cannot be changed stays as it is.
 create or replace function "${schema}".pgworker_show(tids tid[]) returns bigint
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp as $$

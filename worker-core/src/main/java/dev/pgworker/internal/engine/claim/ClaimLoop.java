@@ -218,7 +218,7 @@ public final class ClaimLoop extends BackgroundService implements WorkSignal.Rec
         }
     }
 
-    /** Returns whether it is worth going on at once. */
+    /** Returns whether it is worth continuing at once. */
     private boolean claim(boolean polls) throws SQLException {
         if (polls && !mayHaveDue) {
             due.lookForJobs();
@@ -265,7 +265,7 @@ public final class ClaimLoop extends BackgroundService implements WorkSignal.Rec
         return room > 0 && limited.nanosUntilDue() <= 0 ? limited.claim(room).count() : 0;
     }
 
-    /** Returns how many jobs it has claimed, and whether it is worth going on at once. */
+    /** Returns how many jobs it has claimed, and whether it is worth continuing at once. */
     private Claims.Result claimOrdinary(int room) throws SQLException {
         int named = claimAnnounced(room);
         if (named == room) {

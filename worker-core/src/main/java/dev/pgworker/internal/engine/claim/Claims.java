@@ -227,7 +227,7 @@ public final class Claims {
         return raised || kind == DatabaseFailure.REFUSED ? new Result(0, true, false) : rethrow(e);
     }
 
-    /** What a trigger of somebody's raises concerns a row, whatever its SQLSTATE says. */
+    /** What a user's trigger raises concerns a row, whatever its SQLSTATE says. */
     static boolean isRaised(Throwable e) {
         ServerErrorMessage answer = e instanceof PSQLException sql ? sql.getServerErrorMessage() : null;
         return answer != null && "exec_stmt_raise".equals(answer.getRoutine());

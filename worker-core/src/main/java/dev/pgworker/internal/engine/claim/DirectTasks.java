@@ -12,7 +12,7 @@ import dev.pgworker.internal.lifecycle.WorkSignal;
 import dev.pgworker.internal.store.TaskIds;
 
 /**
- * The tasks whose jobs run in direct batches. What cannot be done so, because a row cannot be read or deleted for instance, is
+ * The tasks whose jobs run in direct batches. What cannot be done so, because a row cannot be read or deleted for example, is
  * done in the ordinary way for a while, which isolates the job that is to blame. Thread-safe.
  */
 public final class DirectTasks {

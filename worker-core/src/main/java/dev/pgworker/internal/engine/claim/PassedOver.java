@@ -15,7 +15,7 @@ import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.store.ClaimStore.First;
 
 /**
- * The jobs that the server does not let this worker claim, because of a trigger of somebody's for instance. Claims leave them, and
+ * The jobs that the server does not let this worker claim, because of a user's trigger for example. Claims leave them, and
  * their queues, out until it is time to try again: after a second at first, after a minute at last. With more than 1,000 of them
  * the first are tried again, and may keep the worker from those behind.
  *

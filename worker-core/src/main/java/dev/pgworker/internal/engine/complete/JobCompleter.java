@@ -45,7 +45,7 @@ import dev.pgworker.job.Job;
  * Writes outcomes in groups on {@code worker-complete}: what ends while a write is under way forms the next one. An
  * outcome stays here until it is written or the job turns out to be another claim's.
  *
- * <p>A group that the database refuses is written one by one, so that an outcome that cannot be written hurts its own job
+ * <p>A group that the database refuses is written one by one, so that an outcome that cannot be written affects its own job
  * alone: that is put away as failed, with the reason, or left to the reconciler where even this is refused. While nothing can be
  * written, outcomes wait; after a while the database is asked whether that is because of the jobs, and if so they are left to
  * the reconciler one after the other, so that others get their turn. A full disk is waited for, however long.

@@ -43,7 +43,7 @@ import dev.pgworker.job.Job;
  *
  * <ul>
  *   <li>Every second: claims that are known but that nobody runs, gives back or writes are given back.
- *   <li>By a look at all jobs: those that are held but not known were claimed in an answer that never arrived, for instance;
+ *   <li>By a look at all jobs: those that are held but not known were claimed in an answer that never arrived, for example;
  *       they are given back. The look takes no lock. It follows every statement whose end is unknown, at once and twice more
  *       later, because a server may finish a statement after its client has gone; and without any such reason it is made
  *       once a minute, or after a hundred times as long as it takes.
@@ -63,7 +63,7 @@ public final class Reconciler extends PeriodicService implements WorkSignal.Rece
     private static final List<Duration> LOOKS_AFTER_DOUBT =
             List.of(Duration.ZERO, Duration.ofSeconds(5), Duration.ofSeconds(30));
 
-    /** The longest time between two looks, so that nothing is held in vain for two minutes. */
+    /** The longest time between two looks, so that nothing is held without need for two minutes. */
     private static final Duration LONGEST_INTERVAL = Duration.ofSeconds(105);
 
     /** Looks take a hundredth of the time at most, and a tenth while there is a doubt. */

@@ -18,7 +18,7 @@ final class Refusals {
 
     private static final Logger log = WorkerLog.of(Refusals.class);
 
-    /** How often an outcome is written before it is put away where something else may be to blame, a right for instance. */
+    /** How often an outcome is written before it is put away where something else may be to blame, a right for example. */
     private static final int SCHEMA_TRIES = 6;
 
     /** Into so many parts the patience is divided to say how often an outcome is given up while none is written. */
@@ -137,7 +137,7 @@ final class Refusals {
             log.debug("Nothing can be written", e);
             return false;
         }
-        // What was let pass is made up for, as there are pauses of several seconds between the writes that fail.
+        // What was let pass is caught up on, as there are pauses of several seconds between the writes that fail.
         givenUpAt = Math.max(givenUpAt + interval, System.nanoTime() - MOST_AT_ONCE * interval);
         return true;
     }

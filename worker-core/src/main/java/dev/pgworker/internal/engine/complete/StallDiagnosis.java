@@ -35,7 +35,7 @@ public final class StallDiagnosis {
 
     private long checkAt = System.nanoTime();
 
-    /** How long the last answer took; waiting in vain for a connection of the pool is no burden for the server. */
+    /** How long the last answer took; waiting without success for a connection of the pool is no burden for the server. */
     private long answerNanos;
 
     private volatile @Nullable String stall;

@@ -36,7 +36,7 @@ final class DirectBatch {
     /** A transaction that is open for longer leaves the others what finished jobs have left. */
     private static final long BATCH_NANOS = Duration.ofMillis(50).toNanos();
 
-    /** A handler that takes longer goes on without its batch. */
+    /** A handler that takes longer continues without its batch. */
     private static final long SLOW_HANDLER_NANOS = Duration.ofMillis(100).toNanos();
 
     private final DirectContext context;

@@ -151,7 +151,7 @@ public final class DirectChains implements WorkSignal.Receiver {
             pause(LOOK_NANOS);
             loops.forEach(DirectLoop::releaseSlow);
             watching = false;
-            // One that has begun before has said so in vain.
+            // A batch that began just before has seen a watch, and has not started one.
             if (running() > 0) {
                 watching = true;
             }

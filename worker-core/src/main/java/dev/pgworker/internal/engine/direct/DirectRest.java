@@ -28,7 +28,7 @@ final class DirectRest {
 
     private static final int MOST = 10_000;
 
-    /** So many claims in vain are made one after the other. */
+    /** So many claims without a result are made one after the other. */
     private static final int MOST_TRIES = 100;
 
     private final ServedTasks tasks;

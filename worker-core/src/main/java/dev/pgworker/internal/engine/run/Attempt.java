@@ -22,7 +22,7 @@ import dev.pgworker.task.ScheduledRun;
 
 /**
  * One run of a handler. Ends exactly once, either by the handler or by a worker that waits for it no longer, and never
- * interrupts a thread that has gone on to another job.
+ * interrupts a thread that has continued to another job.
  */
 final class Attempt implements JobContext, AttemptSteps.Owner {
 
@@ -136,7 +136,7 @@ final class Attempt implements JobContext, AttemptSteps.Owner {
                 : null;
     }
 
-    /** Returns true if the trace of a run that succeeds is of use to anybody. */
+    /** Returns true if the trace of a run that succeeds is used. */
     boolean isRecorded() {
         return services.results().areKept();
     }

@@ -18,7 +18,7 @@ import dev.pgworker.task.JobTimeoutException;
 
 /**
  * Interrupts attempts: each when its time is over, on {@code worker-timeout}, or when its job is cancelled, and all when the worker may
- * not go on with them. One that ignores its interruption by a timeout or a cancellation is abandoned. Thread-safe.
+ * not continue with them. One that ignores its interruption by a timeout or a cancellation is abandoned. Thread-safe.
  */
 final class AttemptSupervisor {
 
@@ -152,7 +152,7 @@ final class AttemptSupervisor {
                 cancelling.abandonAfter().toNanos());
     }
 
-    /** Interrupts all running handlers, and those that are just beginning, because the worker may not go on with them. */
+    /** Interrupts all running handlers, and those that are just beginning, because the worker may not continue with them. */
     void interruptAll() {
         interrupting = true;
         attempts.all().forEach(this::interruptToStop);

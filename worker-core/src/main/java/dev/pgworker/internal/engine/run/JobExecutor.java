@@ -348,7 +348,7 @@ public final class JobExecutor {
      * Waits for the running handlers, interrupts those that take longer, and gives back the jobs of those that do not
      * react to it. Call after {@link #close}.
      *
-     * @param grace how long handlers may go on undisturbed
+     * @param grace how long handlers may continue undisturbed
      * @param afterInterrupt how long interrupted handlers may take to end
      */
     public void finish(Duration grace, Duration afterInterrupt) throws InterruptedException {
@@ -371,7 +371,7 @@ public final class JobExecutor {
         attempts.all().forEach(attempt -> abandon(attempt, new JobOutcome.Returned(true, null)));
     }
 
-    /** Interrupts all running handlers, and those that are just beginning, because the worker may not go on with them. */
+    /** Interrupts all running handlers, and those that are just beginning, because the worker may not continue with them. */
     public void interruptAll() {
         supervisor.interruptAll();
     }

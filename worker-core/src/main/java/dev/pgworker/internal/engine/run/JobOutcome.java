@@ -17,7 +17,7 @@ public sealed interface JobOutcome {
         static final Committed INSTANCE = new Committed();
     }
 
-    /** The worker does not hold the job any more, as the handler's transaction, which is rolled back, or a read of the payload has found. */
+    /** The worker no longer holds the job, as the handler's transaction, which is rolled back, or a read of the payload has found. */
     record Lost() implements JobOutcome {
         static final Lost INSTANCE = new Lost();
     }

@@ -68,7 +68,7 @@ final class JobPipeline {
             timeout = supervisor.begin(attempt, calls.options(attempt.claimed()).timeout());
             outcome = attempt.isCancelled() ? new JobOutcome.Cancelled(null) : runNamed(attempt);
         } catch (Throwable e) {
-            // What goes wrong around the handler, memory for instance that cannot be had, is an outcome, too.
+            // What goes wrong around the handler, memory for example that cannot be had, is an outcome, too.
             outcome = attempt.isCancelled() ? new JobOutcome.Cancelled(e) : JobOutcome.Failure.of(e);
         }
         EncodedOutcome encoded =

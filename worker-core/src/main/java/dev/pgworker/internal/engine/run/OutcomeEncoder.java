@@ -17,7 +17,7 @@ import dev.pgworker.job.Job;
 import dev.pgworker.task.JobCancelledException;
 
 /**
- * Turns outcomes into what is written about them. Whatever it is that cannot be expressed, an exception for instance whose
+ * Turns outcomes into what is written about them. Whatever it is that cannot be expressed, an exception for example whose
  * methods fail, becomes a failure of that job, with the usual back-off. Thread-safe.
  */
 public final class OutcomeEncoder {

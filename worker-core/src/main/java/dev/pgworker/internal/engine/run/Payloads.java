@@ -27,7 +27,7 @@ public final class Payloads {
     }
 
     /**
-     * Returns the job with its payload, on the calling thread; without one if the worker does not hold the job any more.
+     * Returns the job with its payload, on the calling thread; without one if the worker no longer holds the job.
      *
      * @throws SQLException if that cannot be read
      */

@@ -42,7 +42,7 @@ public final class RunResults {
         return codec;
     }
 
-    /** Returns whether what is known of runs is of use to anybody. */
+    /** Returns whether what is known of runs is used. */
     boolean areKept() {
         return history.isOn();
     }
