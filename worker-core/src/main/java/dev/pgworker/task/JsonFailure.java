@@ -19,10 +19,19 @@ record JsonFailure(String path, String reason) {
     private static final Pattern LOCATION_LINE = Pattern.compile("\\R\\s*at \\[[^\\r\\n]*");
     private static final Pattern LINE_BREAK = Pattern.compile("\\s*\\R\\s*");
 
+    /** Of Jackson, for a class with constructors whose parameters have no names. */
+    private static final String NO_CREATOR = "no delegate- or property-based Creator";
+
     /** Returns the description of any exception that a {@code JsonMapper} throws, those of custom code included. */
     static JsonFailure of(RuntimeException exception) {
         if (exception instanceof JacksonException jackson) {
-            return new JsonFailure(path(jackson), oneLine(jackson.getOriginalMessage()));
+            String reason = oneLine(jackson.getOriginalMessage());
+            return new JsonFailure(
+                    path(jackson),
+                    reason.contains(NO_CREATOR)
+                            ? reason + ". Make the class a record, give it a constructor without parameters, or compile it"
+                                    + " with -parameters"
+                            : reason);
         }
         return new JsonFailure("$", oneLine(exception.toString()));
     }

@@ -289,6 +289,21 @@ class PayloadCodecTest {
                 .withMessageContaining("payload of java.lang.String cannot be written as JSON at $: ");
     }
 
+    static class WithoutConstructor {
+        private WithoutConstructor(String name, int number) {
+            assertThat(name).hasSize(number);
+        }
+    }
+
+    @Test
+    void aClassThatJacksonCannotConstructIsRefusedWithTheRemedy() {
+        assertThatThrownBy(() -> read(codec, "{\"name\": \"x\"}", WithoutConstructor.class))
+                .isInstanceOf(PayloadException.class)
+                .hasMessageContaining(WithoutConstructor.class.getName())
+                .hasMessageEndingWith(
+                        "Make the class a record, give it a constructor without parameters, or compile it with -parameters");
+    }
+
     @Test
     void theFieldThatDoesNotFitIsNamed() {
         assertThatThrownBy(() -> read(
