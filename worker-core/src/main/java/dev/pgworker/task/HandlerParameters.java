@@ -48,7 +48,7 @@ final class HandlerParameters {
      */
     static HandlerParameters of(Method method, Class<?> targetClass, String source) {
         PayloadTypes types = new PayloadTypes(targetClass);
-        Type[] declared = method.getGenericParameterTypes();
+        Type[] declared = SuspendFunctions.parameters(method);
         Argument[] arguments = new Argument[declared.length];
         Set<Type> seen = new HashSet<>();
         Type payload = null;

@@ -39,7 +39,6 @@ import dev.pgworker.internal.argument.Arguments;
 public final class JobHandlerMethods {
 
     private static final String ASYNC = "org.springframework.scheduling.annotation.Async";
-    private static final String CONTINUATION = "kotlin.coroutines.Continuation";
 
     private JobHandlerMethods() {}
 
@@ -141,6 +140,7 @@ public final class JobHandlerMethods {
         String source = source(method, targetClass);
         requireIdentifier(annotation.value(), source);
         requireInstanceMethod(method, source);
+        SuspendFunctions.requireCallable(method, source, JobHandlerMethods.class.getClassLoader());
         requireWorkDoneOnReturn(method, targetClass, source);
         HandlerParameters parameters = HandlerParameters.of(method, targetClass, source);
         requireListOfItems(method, parameters, source);
@@ -171,7 +171,7 @@ public final class JobHandlerMethods {
     }
 
     private static void requireListOfItems(Method method, HandlerParameters parameters, String source) {
-        if (method.getReturnType() != BatchResult.class) {
+        if (SuspendFunctions.returnType(method) != BatchResult.class) {
             return;
         }
         Type payload = parameters.payloadType();
@@ -186,7 +186,7 @@ public final class JobHandlerMethods {
     /** A step is recorded on its own: neither a surrounding transaction nor a payload that shrinks goes with that. */
     private static void requireRoomForSteps(
             Method method, JobHandler annotation, HandlerParameters parameters, String source) {
-        boolean batch = method.getReturnType() == BatchResult.class;
+        boolean batch = SuspendFunctions.returnType(method) == BatchResult.class;
         if (parameters.takesSteps() && (annotation.transactional() || annotation.direct() || batch)) {
             throw new HandlerDefinitionException(
                     source + " takes JobSteps, but is "
@@ -231,16 +231,10 @@ public final class JobHandlerMethods {
 
     /** The job is completed, which deletes it, when the method returns. */
     private static void requireWorkDoneOnReturn(Method method, Class<?> targetClass, String source) {
-        Class<?>[] parameters = method.getParameterTypes();
-        if (parameters.length > 0 && parameters[parameters.length - 1].getName().equals(CONTINUATION)) {
+        Class<?> returned = SuspendFunctions.returnType(method);
+        if (HandlerResults.isUnfinished(returned)) {
             throw new HandlerDefinitionException(
-                    source + " is a suspend function, and its job would be completed at the first suspension, before"
-                            + " the work is done",
-                    "Remove suspend, and wrap the body in runBlocking if it calls suspend functions");
-        }
-        if (HandlerResults.isUnfinished(method.getReturnType())) {
-            throw new HandlerDefinitionException(
-                    source + " returns " + method.getReturnType().getSimpleName()
+                    source + " returns " + returned.getSimpleName()
                             + ", and its job would be completed before the work is done",
                     "Wait in the method for work that other threads do, or that the value stands for, and return what it"
                             + " gives, or void");

@@ -2,7 +2,7 @@ package dev.pgworker.task;
 
 import java.lang.reflect.AnnotatedElement;
 import java.lang.reflect.Method;
-import java.lang.reflect.Parameter;
+import java.lang.reflect.Type;
 import java.util.Set;
 
 import org.springframework.aot.hint.BindingReflectionHintsRegistrar;
@@ -20,7 +20,7 @@ import dev.pgworker.step.JobSteps;
 /** Tells ahead-of-time processing what reflection a handler needs: its method, its payload's types and its retry delay. */
 final class JobHandlerReflectiveProcessor implements ReflectiveProcessor {
 
-    private static final Set<Class<?>> NO_PAYLOAD = Set.of(JobContext.class, Job.class, JobSteps.class, JsonNode.class);
+    private static final Set<Type> NO_PAYLOAD = Set.of(JobContext.class, Job.class, JobSteps.class, JsonNode.class);
 
     private final BindingReflectionHintsRegistrar binding = new BindingReflectionHintsRegistrar();
 
@@ -31,9 +31,9 @@ final class JobHandlerReflectiveProcessor implements ReflectiveProcessor {
         }
         hints.registerType(method.getDeclaringClass());
         hints.registerMethod(method, ExecutableMode.INVOKE);
-        for (Parameter parameter : method.getParameters()) {
-            if (!NO_PAYLOAD.contains(parameter.getType())) {
-                binding.registerReflectionHints(hints, parameter.getParameterizedType());
+        for (Type parameter : SuspendFunctions.parameters(method)) {
+            if (!NO_PAYLOAD.contains(parameter)) {
+                binding.registerReflectionHints(hints, parameter);
             }
         }
         MergedAnnotations.from(method, SearchStrategy.TYPE_HIERARCHY).stream()

@@ -30,6 +30,7 @@ final class MethodInvoker implements TaskRegistration.Invoker {
     private final String source;
     private final HandlerParameters parameters;
     private final Supplier<?> bean;
+    private final boolean suspends;
     private final boolean batch;
     private final boolean returns;
 
@@ -48,8 +49,10 @@ final class MethodInvoker implements TaskRegistration.Invoker {
         this.source = source;
         this.parameters = parameters;
         this.bean = bean;
-        this.batch = method.getReturnType() == BatchResult.class;
-        this.returns = !batch && !HandlerResults.isNothing(method.getReturnType());
+        Class<?> returned = SuspendFunctions.returnType(method);
+        this.suspends = SuspendFunctions.isOne(method);
+        this.batch = returned == BatchResult.class;
+        this.returns = !batch && !HandlerResults.isNothing(returned);
     }
 
     @Override
@@ -61,7 +64,9 @@ final class MethodInvoker implements TaskRegistration.Invoker {
         Object receiver = bean.get();
         Target current = target(receiver.getClass());
         try {
-            Object result = current.method().invoke(receiver, values);
+            Object result = suspends
+                    ? SuspendFunctions.call(current.method(), receiver, values)
+                    : current.method().invoke(receiver, values);
             if (batch && result == null) {
                 throw new IllegalStateException(source + " returned null instead of a BatchResult");
             }
@@ -119,6 +124,13 @@ final class MethodInvoker implements TaskRegistration.Invoker {
     private Target find(Class<?> beanClass) {
         boolean jdkProxy = Proxy.isProxyClass(beanClass);
         boolean classProxy = !jdkProxy && SpringProxy.class.isAssignableFrom(beanClass);
+        if (suspends && (jdkProxy || classProxy)) {
+            throw new HandlerDefinitionException(
+                    source + " is a suspend function, but its bean is a proxy, such as that of @Transactional, whose work would"
+                            + " end at the first suspension",
+                    "Move the method to a bean without such annotations; for a transaction around the handler, set"
+                            + " @JobHandler(transactional = true)");
+        }
         if (classProxy) {
             requireOverridable(beanClass);
         }

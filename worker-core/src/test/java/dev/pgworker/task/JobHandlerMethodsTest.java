@@ -650,18 +650,72 @@ class JobHandlerMethodsTest {
         assertThat(nothing.calls).hasSize(2);
     }
 
-    static class Suspending {
+    static class Suspending extends Recording {
         @JobHandler("send")
-        @Nullable Object send(Greeting greeting, Continuation<? super Unit> continuation) {
+        public @Nullable Object send(Greeting greeting, Continuation<? super Unit> continuation) {
+            called(greeting);
+            return Unit.INSTANCE;
+        }
+    }
+
+    static class SuspendingWithResult {
+        @JobHandler("send")
+        @Nullable Object send(Continuation<? super String> continuation) {
+            return "sent";
+        }
+    }
+
+    static class SuspendingWithFuture {
+        @JobHandler("send")
+        @Nullable Object send(Continuation<? super CompletableFuture<String>> continuation) {
             return null;
         }
     }
 
+    static class SuspendingThatFails {
+        @JobHandler("send")
+        @Nullable Object send(Greeting greeting, Continuation<? super Unit> continuation) throws IOException {
+            throw new IOException("no mail today");
+        }
+    }
+
+    /** Suspensions, timeouts and batches are tried in Kotlin, in samples/kotlin. */
     @Test
-    void aSuspendFunctionIsRefused() {
-        assertThat(refused(new Suspending()).problem())
-                .contains(in(new Suspending(), "send(Greeting, Continuation)"), "suspend function", "before the work");
-        assertThat(refused(new Suspending()).action()).contains("runBlocking");
+    void aSuspendFunctionIsCalledWithAContinuation() throws Exception {
+        Suspending bean = new Suspending();
+
+        RUNNING.run(only(bean));
+
+        assertThat(bean.calls).containsExactly(List.of(ADA));
+        assertThatThrownBy(() -> RUNNING.run(only(new SuspendingThatFails())))
+                .isInstanceOf(IOException.class)
+                .hasMessage("no mail today");
+        assertThat(SuspendFunctions.returnType(SuspendingWithResult.class.getDeclaredMethod("send", Continuation.class)))
+                .isEqualTo(String.class);
+        assertThat(refused(new SuspendingWithFuture()).problem()).contains("returns CompletableFuture");
+    }
+
+    @Test
+    void aSuspendFunctionOfAProxyIsRefused() {
+        HandlerDefinitionException refusal = refused(classProxy(new Suspending(), invocation -> invocation.proceed()));
+
+        assertThat(refusal.problem())
+                .contains(in(new Suspending(), "send(Greeting, Continuation)"), "suspend function", "proxy");
+        assertThat(refusal.action()).contains("transactional = true");
+    }
+
+    @Test
+    void aSuspendFunctionNeedsALibrary() throws Exception {
+        ClassLoader withoutCoroutines = new ClassLoader(null) {};
+
+        assertThatThrownBy(() -> SuspendFunctions.requireCallable(
+                        Suspending.class.getMethod("send", Greeting.class, Continuation.class),
+                        "Mails.send()",
+                        withoutCoroutines))
+                .isInstanceOfSatisfying(HandlerDefinitionException.class, refusal -> {
+                    assertThat(refusal.problem()).contains("Mails.send()", "no library for coroutines");
+                    assertThat(refusal.action()).contains("kotlinx-coroutines-core");
+                });
     }
 
     static class AsyncMethod {

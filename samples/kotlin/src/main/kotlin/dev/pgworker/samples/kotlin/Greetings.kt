@@ -20,11 +20,13 @@ import java.time.Duration
 
 data class Greeting(val name: String, val language: String = "en")
 
+inline fun <reified T : Any> task(identifier: String): Task<T> =
+    Task.of(identifier, object : ParameterizedTypeReference<T>() {})
+
 object Tasks {
-    val HELLO: Task<Greeting> = Task.of("hello", Greeting::class.java)
-    val NEWSLETTER: Task<List<Greeting>> =
-        Task.of("newsletter", object : ParameterizedTypeReference<List<Greeting>>() {})
-    val GOODBYE: Task<Greeting> = Task.of("goodbye", Greeting::class.java)
+    val HELLO = task<Greeting>("hello")
+    val NEWSLETTER = task<List<Greeting>>("newsletter")
+    val GOODBYE = task<Greeting>("goodbye")
 }
 
 @Component

@@ -5,14 +5,18 @@ import dev.pgworker.event.WorkerEvent.JobCompleted
 import dev.pgworker.event.WorkerEvent.JobFailed
 import dev.pgworker.event.WorkerEventListener
 import dev.pgworker.job.JobScheduler
+import dev.pgworker.task.BatchResult
 import dev.pgworker.task.HandlerDefinitionException
 import dev.pgworker.task.JobHandler
 import dev.pgworker.task.JobHandlerMethods
+import dev.pgworker.task.JobTimeoutException
 import dev.pgworker.testsupport.TestPostgres
+import kotlinx.coroutines.delay
 import org.assertj.core.api.Assertions.assertThat
 import org.assertj.core.api.Assertions.assertThatThrownBy
 import org.junit.jupiter.api.Test
 import org.junit.jupiter.api.extension.ExtendWith
+import org.springframework.aop.framework.ProxyFactory
 import org.springframework.beans.factory.annotation.Autowired
 import org.springframework.boot.test.context.SpringBootTest
 import org.springframework.boot.test.context.SpringBootTest.WebEnvironment
@@ -25,6 +29,9 @@ import org.springframework.context.annotation.Import
 import org.springframework.test.annotation.DirtiesContext
 import org.springframework.test.context.DynamicPropertyRegistry
 import org.springframework.test.context.DynamicPropertySource
+import org.springframework.transaction.annotation.Transactional
+import org.springframework.transaction.support.TransactionSynchronizationManager
+import java.io.IOException
 import java.net.URI
 import java.net.http.HttpClient
 import java.net.http.HttpRequest
@@ -33,6 +40,8 @@ import java.net.http.HttpResponse.BodyHandlers
 import java.util.concurrent.BlockingQueue
 import java.util.concurrent.LinkedBlockingQueue
 import java.util.concurrent.TimeUnit.SECONDS
+import kotlin.time.Duration.Companion.hours
+import kotlin.time.Duration.Companion.milliseconds
 
 @SpringBootTest(webEnvironment = WebEnvironment.RANDOM_PORT)
 @Import(KotlinTest.Recording::class)
@@ -42,6 +51,7 @@ class KotlinTest(
     @param:LocalServerPort private val port: Int,
     @param:Autowired private val jobs: JobScheduler,
     @param:Autowired private val finished: BlockingQueue<WorkerEvent>,
+    @param:Autowired private val suspending: SuspendingHandlers,
 ) {
 
     companion object {
@@ -59,6 +69,9 @@ class KotlinTest(
 
         @Bean
         fun finished(): BlockingQueue<WorkerEvent> = LinkedBlockingQueue()
+
+        @Bean
+        fun suspending() = SuspendingHandlers()
 
         @Bean
         fun recorder(finished: BlockingQueue<WorkerEvent>) = WorkerEventListener { event ->
@@ -116,16 +129,82 @@ class KotlinTest(
         assertThat(failed.error()).hasMessageContaining("at $.name")
     }
 
-    class Suspending {
-        @JobHandler("suspending")
-        suspend fun handle(greeting: Greeting) = check(greeting.name.isNotEmpty())
+    class SuspendingHandlers {
+
+        val seen = LinkedBlockingQueue<Any>()
+
+        @JobHandler("transaction", transactional = true)
+        suspend fun inTransaction() {
+            val thread = Thread.currentThread()
+            delay(1.milliseconds)
+            seen.add(thread == Thread.currentThread() && TransactionSynchronizationManager.isActualTransactionActive())
+        }
+
+        @JobHandler("endless", timeout = "200ms", maxAttempts = 1)
+        suspend fun endless() {
+            try {
+                delay(1.hours)
+            } finally {
+                seen.add("cancelled")
+            }
+        }
+
+        @JobHandler("failing", maxAttempts = 1)
+        suspend fun failing(greeting: Greeting) {
+            delay(1.milliseconds)
+            throw IOException("no mail for ${greeting.name}")
+        }
+
+        @JobHandler("some", maxAttempts = 1)
+        suspend fun some(greetings: List<Greeting>): BatchResult {
+            delay(1.milliseconds)
+            return BatchResult.forEach(greetings) { check(it.name == "Ada") }
+        }
     }
 
     @Test
-    fun `a suspend function is refused`() {
-        assertThatThrownBy { JobHandlerMethods.find(Suspending()) }
+    fun `a suspend function keeps its thread and its transaction`() {
+        jobs.addJob("transaction", null)
+
+        assertThat(nextCompleted()).isEqualTo("transaction")
+        assertThat(suspending.seen.poll()).isEqualTo(true)
+    }
+
+    @Test
+    fun `a timeout cancels a suspend function`() {
+        jobs.addJob("endless", null)
+
+        assertThat((next() as JobFailed).error()).isInstanceOf(JobTimeoutException::class.java)
+        assertThat(suspending.seen.poll()).isEqualTo("cancelled")
+    }
+
+    @Test
+    fun `a suspend function that throws fails the attempt`() {
+        jobs.addJob("failing", Greeting("Ada"))
+
+        assertThat((next() as JobFailed).error()).isInstanceOf(IOException::class.java).hasMessage("no mail for Ada")
+    }
+
+    @Test
+    fun `a suspend function handles a batch`() {
+        jobs.addJob("some", listOf(Greeting("Ada"), Greeting("Alan")))
+
+        assertThat(next()).isInstanceOf(JobFailed::class.java)
+    }
+
+    open class Proxied {
+        @Transactional
+        @JobHandler("proxied")
+        open suspend fun handle(greeting: Greeting) = check(greeting.name.isNotEmpty())
+    }
+
+    @Test
+    fun `a suspend function of a proxy is refused`() {
+        val proxy = ProxyFactory(Proxied()).apply { isProxyTargetClass = true }.proxy
+
+        assertThatThrownBy { JobHandlerMethods.find(proxy) }
             .isInstanceOf(HandlerDefinitionException::class.java)
-            .hasMessageContaining("is a suspend function")
+            .hasMessageContaining("is a suspend function, but its bean is a proxy")
     }
 
     private fun nextCompleted(): String = (next() as JobCompleted).job().taskIdentifier()
