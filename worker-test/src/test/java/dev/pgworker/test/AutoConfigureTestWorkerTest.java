@@ -7,10 +7,13 @@ import java.util.List;
 import jakarta.persistence.Entity;
 import jakarta.persistence.EntityManager;
 import jakarta.persistence.Id;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.ClassOrderer;
 import org.junit.jupiter.api.MethodOrderer;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestClassOrder;
 import org.junit.jupiter.api.TestMethodOrder;
 import org.springframework.beans.factory.annotation.Autowired;
 import org.springframework.beans.factory.annotation.Qualifier;
@@ -39,7 +42,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 /** The kit in an application with Spring Boot, whole and in slices, all on one schema. */
+@TestClassOrder(ClassOrderer.OrderAnnotation.class)
 class AutoConfigureTestWorkerTest {
+
+    private static @Nullable Worker inTheBackground;
 
     private static final Task<String> HELLO = Task.of("hello", String.class);
     private static final String SCHEMA = "b" + ProcessHandle.current().pid();
@@ -129,6 +135,7 @@ class AutoConfigureTestWorkerTest {
     }
 
     @Nested
+    @Order(1)
     @SpringBootTest(classes = Application.class)
     @Import(Handlers.class)
     @AutoConfigureTestWorker(autoStartup = true)
@@ -141,10 +148,35 @@ class AutoConfigureTestWorkerTest {
         JobScheduler jobs;
 
         @Test
-        void theTestWaits() {
+        void theTestWaits(@Autowired Worker engine) {
             Job job = jobs.addJob(HELLO, "Ada");
 
             assertThat(worker.await(job)).isCompleted();
+            inTheBackground = engine;
+        }
+    }
+
+    /** Spring keeps the context of another class in its cache. */
+    @Nested
+    @Order(2)
+    @SpringBootTest(classes = Application.class, properties = "another=context")
+    @Import(Handlers.class)
+    @AutoConfigureTestWorker(clearBeforeEach = true)
+    class BesideAnotherContext implements Database {
+
+        @Autowired
+        TestWorker worker;
+
+        @Autowired
+        JobScheduler jobs;
+
+        @Test
+        void theOtherWorkerIsPausedAndTakesNoJob() {
+            Job job = jobs.addJob(HELLO, "Ada");
+
+            assertThat(inTheBackground).isNotNull().matches(other -> !other.isRunning());
+            assertThat(worker.await(job)).isCompleted();
+            assertThat(worker.runs()).hasSize(1);
         }
     }
 
