@@ -3,6 +3,7 @@ package dev.pgworker.autoconfigure;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.CountDownLatch;
 import javax.sql.DataSource;
 
@@ -22,6 +23,7 @@ import org.postgresql.ds.PGSimpleDataSource;
 import org.springframework.boot.LazyInitializationBeanFactoryPostProcessor;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.diagnostics.FailureAnalysis;
+import org.springframework.boot.jdbc.autoconfigure.JdbcConnectionDetails;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
@@ -485,6 +487,26 @@ class WorkerAutoConfigurationTest {
                 .run(context -> {
                     assertThat(context).doesNotHaveBean(HikariDataSource.class);
                     runsAJob(context);
+                });
+    }
+
+    private record Details(String getJdbcUrl, String getUsername, String getPassword)
+            implements JdbcConnectionDetails {}
+
+    /** As Docker Compose and Testcontainers have it: a bean knows the address, whatever the property says. */
+    @Test
+    void takesTheAddressFromConnectionDetails() {
+        PGSimpleDataSource address = new PGSimpleDataSource();
+        address.setUrl(db.url());
+        String user = address.getUser();
+        String password = Objects.requireNonNullElse(address.getPassword(), "");
+        application()
+                .withBean(JdbcConnectionDetails.class, () -> new Details(db.url(), user, password))
+                .withPropertyValues("spring.datasource.url=jdbc:postgresql://localhost:1/none", "pgworker.listen.user=" + user)
+                .run(context -> {
+                    runsAJob(context);
+                    Worker worker = context.getBean(Worker.class);
+                    Awaitility.await().until(() -> worker.status().listening());
                 });
     }
 
