@@ -14,7 +14,8 @@ import org.springframework.aot.hint.annotation.Reflective;
  *
  * <p>The method returns nothing, a value, which the history keeps as the result of the run if it is enabled ({@code
  * pgworker.history.enabled}), or a {@link BatchResult} if its payload is a list of items, each of which may fail separately.
- * Futures, streams and reactive types are rejected, because the work would not be done when the method returns. Its parameters, in any order and each at most once, are the payload (of any type that Jackson can read,
+ * Futures, streams and reactive types are rejected, because the work would not be done when the method returns. A suspend
+ * function of Kotlin is called in {@code runBlocking} on the handler thread. Its parameters, in any order and each at most once, are the payload (of any type that Jackson can read,
  * including generic types), {@link JobContext}, {@link dev.pgworker.job.Job} and {@link
  * tools.jackson.databind.JsonNode} (the payload as stored). Returning normally completes the job; an exception fails
  * the attempt, and the job is retried. The method runs on a handler thread; it runs in a transaction only if it

@@ -29,7 +29,8 @@ record JsonFailure(String path, String reason) {
             return new JsonFailure(
                     path(jackson),
                     reason.contains(NO_CREATOR)
-                            ? reason + ". Make the class a record, give it a constructor without parameters, or compile it"
+                            ? reason
+                                    + ". Make the class a record, give it a constructor without parameters, or compile it"
                                     + " with -parameters"
                             : reason);
         }

@@ -126,7 +126,8 @@ final class MethodInvoker implements TaskRegistration.Invoker {
         boolean classProxy = !jdkProxy && SpringProxy.class.isAssignableFrom(beanClass);
         if (suspends && (jdkProxy || classProxy)) {
             throw new HandlerDefinitionException(
-                    source + " is a suspend function, but its bean is a proxy, such as that of @Transactional, whose work would"
+                    source
+                            + " is a suspend function, but its bean is a proxy, such as that of @Transactional, whose work would"
                             + " end at the first suspension",
                     "Move the method to a bean without such annotations; for a transaction around the handler, set"
                             + " @JobHandler(transactional = true)");

@@ -690,7 +690,8 @@ class JobHandlerMethodsTest {
         assertThatThrownBy(() -> RUNNING.run(only(new SuspendingThatFails())))
                 .isInstanceOf(IOException.class)
                 .hasMessage("no mail today");
-        assertThat(SuspendFunctions.returnType(SuspendingWithResult.class.getDeclaredMethod("send", Continuation.class)))
+        assertThat(SuspendFunctions.returnType(
+                        SuspendingWithResult.class.getDeclaredMethod("send", Continuation.class)))
                 .isEqualTo(String.class);
         assertThat(refused(new SuspendingWithFuture()).problem()).contains("returns CompletableFuture");
     }

@@ -502,7 +502,8 @@ class WorkerAutoConfigurationTest {
         String password = Objects.requireNonNullElse(address.getPassword(), "");
         application()
                 .withBean(JdbcConnectionDetails.class, () -> new Details(db.url(), user, password))
-                .withPropertyValues("spring.datasource.url=jdbc:postgresql://localhost:1/none", "pgworker.listen.user=" + user)
+                .withPropertyValues(
+                        "spring.datasource.url=jdbc:postgresql://localhost:1/none", "pgworker.listen.user=" + user)
                 .run(context -> {
                     runsAJob(context);
                     Worker worker = context.getBean(Worker.class);
