@@ -19,9 +19,9 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
-import org.springframework.core.ParameterizedTypeReference;
 import org.springframework.jdbc.support.JdbcTransactionManager;
 import org.springframework.transaction.support.TransactionTemplate;
+import tools.jackson.databind.JsonNode;
 
 import dev.pgworker.event.WorkerEvent.JobCompleted;
 import dev.pgworker.event.WorkerEvent.JobFailed;
@@ -373,10 +373,9 @@ class ResultsTest {
         long id = add(5).jobId();
         start(TaskOptions.DEFAULT, REPORTS);
 
-        assertThat(db.scheduler()
-                        .resultOf(id, new ParameterizedTypeReference<Map<String, Object>>() {})
-                        .await(NET))
-                .containsEntry("number", 5);
+        JsonNode result = Objects.requireNonNull(
+                db.scheduler().resultOf(id, JsonNode.class).await(NET));
+        assertThat(result.path("number").asInt()).isEqualTo(5);
         assertThat(failure(db.scheduler().resultOf(id + 1, Report.class)).reason())
                 .isEqualTo(Reason.ABSENT);
     }

@@ -6,8 +6,6 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
 
-import org.jspecify.annotations.Nullable;
-
 import dev.pgworker.internal.argument.Arguments;
 import dev.pgworker.job.JobRequest;
 
@@ -26,9 +24,6 @@ public final class FlowJob {
     private final Set<FlowJob> predecessors = new LinkedHashSet<>();
     private final Set<Long> existing = new LinkedHashSet<>();
     private OnFailure onFailure = OnFailure.WAIT;
-    private @Nullable FlowJob standIn;
-    private boolean standingIn;
-    private boolean waitedFor;
 
     FlowJob(Object flow, int index, JobRequest request) {
         this.flow = flow;
@@ -54,11 +49,8 @@ public final class FlowJob {
                 throw new IllegalArgumentException("predecessors must have been added to the flow before " + this
                         + ", but " + predecessor + " was not");
             }
-            requireNoStandIn("predecessors", predecessor);
-            predecessor.waitedFor = true;
             this.predecessors.add(predecessor);
         }
-        requireNoStandIn("this job", this);
         return this;
     }
 
@@ -70,7 +62,6 @@ public final class FlowJob {
      * @return this job
      */
     public FlowJob afterJobs(long... ids) {
-        requireNoStandIn("this job", this);
         for (long id : Arguments.requireNonNull("ids", ids)) {
             existing.add(id);
         }
@@ -80,53 +71,11 @@ public final class FlowJob {
     /**
      * Sets what happens if one of the jobs that this one waits for does not succeed; {@link OnFailure#WAIT} by default.
      *
-     * @param choice not {@code INSTEAD}, which is what {@link #orElse} sets
      * @return this job
      */
     public FlowJob onFailure(OnFailure choice) {
-        if (Arguments.requireNonNull("choice", choice) == OnFailure.INSTEAD) {
-            throw new IllegalArgumentException(
-                    "choice must not be INSTEAD: call orElse with the job that runs instead");
-        }
-        if (standIn != null) {
-            standIn.standingIn = false;
-            standIn = null;
-        }
-        onFailure = choice;
+        onFailure = Arguments.requireNonNull("choice", choice);
         return this;
-    }
-
-    /**
-     * Sets a job that replaces this one if a job that it waits for does not succeed. This job is then removed, the other one
-     * runs at once, and jobs that waited for this one wait for that one. It sees the results of those that have ended.
-     * It is removed if it is not needed.
-     *
-     * @param standIn a job of the same flow that neither waits for others nor is waited for
-     * @return this job
-     * @throws IllegalArgumentException if it is none
-     */
-    public FlowJob orElse(FlowJob standIn) {
-        if (Arguments.requireNonNull("standIn", standIn).flow != flow || standIn == this) {
-            throw new IllegalArgumentException("standIn must be another job of the flow, but is " + standIn);
-        }
-        requireNoStandIn("standIn", standIn);
-        requireNoStandIn("this job", this);
-        if (standIn.waits() || standIn.waitedFor || standIn.standIn != null) {
-            throw new IllegalArgumentException(
-                    "standIn must neither wait for jobs nor be waited for, but " + standIn + " does or is");
-        }
-        onFailure(OnFailure.WAIT);
-        onFailure = OnFailure.INSTEAD;
-        standIn.standingIn = true;
-        this.standIn = standIn;
-        return this;
-    }
-
-    private static void requireNoStandIn(String argument, FlowJob job) {
-        if (job.standingIn) {
-            throw new IllegalArgumentException(argument + " must not replace another job, but " + job
-                    + " does: it takes over what that one waits for");
-        }
     }
 
     /** Returns what is added for this job. */
@@ -137,11 +86,6 @@ public final class FlowJob {
     /** Returns its place among the jobs of the flow, from 0 on. */
     public int index() {
         return index;
-    }
-
-    /** Returns whether it waits for jobs. */
-    public boolean waits() {
-        return !predecessors.isEmpty() || !existing.isEmpty();
     }
 
     /** Returns the jobs of the flow that it waits for. */
@@ -157,11 +101,6 @@ public final class FlowJob {
     /** Returns what happens if one of those does not succeed. */
     public OnFailure onFailure() {
         return onFailure;
-    }
-
-    /** Returns the job that takes its place then; null if there is none. */
-    public @Nullable FlowJob standIn() {
-        return standIn;
     }
 
     /** Returns a short description suitable for logs, which never has the payload. */

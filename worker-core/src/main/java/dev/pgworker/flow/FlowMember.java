@@ -15,7 +15,6 @@ import dev.pgworker.internal.argument.Arguments;
  * @param state how far it has come
  * @param endedAt when it ended; null if it has not
  * @param onFailure what happens to it if one of the jobs that it waits for does not succeed; null if it has never waited for any
- * @param standInOf the id of the job whose place it takes if that is needed; null if it is no stand-in
  * @param predecessors the ids of those jobs that it waits for, or has waited for, that are shown as well, in ascending order
  * @since 0.1.0
  */
@@ -25,7 +24,6 @@ public record FlowMember(
         FlowState state,
         @Nullable Instant endedAt,
         @Nullable OnFailure onFailure,
-        @Nullable Long standInOf,
         List<Long> predecessors) {
 
     /** Copies the list. */

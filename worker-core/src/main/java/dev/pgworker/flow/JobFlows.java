@@ -22,7 +22,7 @@ public interface JobFlows {
      * have waited for.
      *
      * @throws IllegalArgumentException before any SQL is executed, if the flow has no jobs or one of them is invalid
-     * @throws IllegalStateException if an interceptor leaves out a job that stands in for another one, or has a stand-in
+     * @throws IllegalStateException if a job with {@link OnFailure#INSTEAD} waits for none, or only for jobs that an interceptor leaves out
      * @throws org.springframework.dao.DataAccessException also if a job of the database that the flow waits for does not exist
      *     and nothing is known of how it has ended
      */

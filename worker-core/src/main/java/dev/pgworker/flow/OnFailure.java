@@ -13,9 +13,12 @@ public enum OnFailure {
     /** It fails permanently as well, as soon as the first of them has, and so do in turn those that wait for it. */
     FAIL,
 
+    /** It is removed as soon as the first of them has failed. */
+    REMOVE,
+
     /** It runs when all of them have ended, one way or the other. */
     RUN,
 
-    /** Another job takes its place and runs, as soon as the first of them has failed. Set by {@link FlowJob#orElse}. */
+    /** It runs only then, instead of others: as soon as the first of them has failed. If all of them succeed, it is removed. */
     INSTEAD
 }

@@ -5,7 +5,6 @@ import java.util.List;
 import java.util.stream.Stream;
 
 import org.jspecify.annotations.Nullable;
-import org.springframework.core.ParameterizedTypeReference;
 
 import dev.pgworker.internal.argument.Arguments;
 
@@ -132,15 +131,15 @@ public interface JobScheduler {
      * pgworker.results.keep-for} after the job's end. The job gets the flag {@code pgworker:result}. If it is added again under its key by somebody who does
      * not ask for a result, its end is still told, but the result may be missing.
      *
-     * @param resultType the type of what the handler returns, read by the application's {@code JsonMapper}; {@code Void} to wait for
-     *     the end alone
+     * @param resultType the type of what the handler returns, read by the application's {@code JsonMapper}: an array for a list, {@code Void} to wait
+     *     for the end alone
      * @return what to wait with, in this process; {@link #resultOf} gives another one by the id, in any
      */
-    <R> JobHandle<R> addJobForResult(JobRequest request, ParameterizedTypeReference<R> resultType);
+    <R> JobHandle<R> addJobForResult(JobRequest request, Class<R> resultType);
 
-    /** Same as {@link #addJobForResult(JobRequest, ParameterizedTypeReference)}, for a result that is of a class. */
+    /** Same as {@link #addJobForResult(JobRequest, Class)}, for a typed task. */
     default <P, R> JobHandle<R> addJobForResult(Task<P> task, P payload, JobSpec spec, Class<R> resultType) {
-        return addJobForResult(JobRequest.of(task, payload, spec), type(resultType));
+        return addJobForResult(JobRequest.of(task, payload, spec), resultType);
     }
 
     /** Same as {@link #addJobForResult(Task, Object, JobSpec, Class)}, for a job that runs as soon as possible. */
@@ -150,7 +149,7 @@ public interface JobScheduler {
 
     /** Same as {@link #addJobForResult(Task, Object, Class)}, of a task that is named by its identifier. */
     default <R> JobHandle<R> addJobForResult(String identifier, @Nullable Object payload, Class<R> resultType) {
-        return addJobForResult(JobRequest.of(identifier, payload), type(resultType));
+        return addJobForResult(JobRequest.of(identifier, payload), resultType);
     }
 
     /**
@@ -159,16 +158,7 @@ public interface JobScheduler {
      *
      * @param jobId the id of the job, as {@link JobHandle#jobId} has returned it in whatever process
      */
-    <R> JobHandle<R> resultOf(long jobId, ParameterizedTypeReference<R> resultType);
-
-    /** Same as {@link #resultOf(long, ParameterizedTypeReference)}, for a result that is of a class. */
-    default <R> JobHandle<R> resultOf(long jobId, Class<R> resultType) {
-        return resultOf(jobId, type(resultType));
-    }
-
-    private static <R> ParameterizedTypeReference<R> type(Class<R> resultType) {
-        return ParameterizedTypeReference.forType(Arguments.requireNonNull("resultType", resultType));
-    }
+    <R> JobHandle<R> resultOf(long jobId, Class<R> resultType);
 
     private static void requireItems(@Nullable List<?> items) {
         if (Arguments.requireNonNull("items", items).isEmpty()) {

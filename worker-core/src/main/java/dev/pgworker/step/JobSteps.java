@@ -4,7 +4,8 @@ import java.time.Duration;
 import java.time.Instant;
 
 import org.jspecify.annotations.Nullable;
-import org.springframework.core.ParameterizedTypeReference;
+
+import dev.pgworker.internal.argument.Arguments;
 
 /**
  * The steps of a job. Once a step has ended, no later attempt runs it again, on whatever worker: its recorded result is returned. A handler method
@@ -82,7 +83,7 @@ public interface JobSteps {
      * Runs a step unless it has ended already, and records that it has, with its result. A worker that crashes after the work and before the record has
      * it run again: pass {@link Step#idempotencyKey()} to whatever must not do it twice.
      *
-     * @param type the type of the result, which is recorded as JSON and read back in later attempts
+     * @param type the type of the result, which is recorded as JSON and read back in later attempts; an array or a record for several values
      * @return what the work returned, in this attempt or an earlier one
      * @throws dev.pgworker.task.PayloadException if the recorded result does not fit the type; the attempt fails then, and so does the next one
      *     until the code fits
@@ -90,12 +91,15 @@ public interface JobSteps {
      */
     <T extends @Nullable Object, E extends Exception> T run(String name, Class<T> type, Work<T, E> work) throws E;
 
-    /** Same as {@link #run(String, Class, Work)}, with a result of a generic type. */
-    <T extends @Nullable Object, E extends Exception> T run(
-            String name, ParameterizedTypeReference<T> type, Work<T, E> work) throws E;
-
     /** Same as {@link #run(String, Class, Work)}, without a result. */
-    <E extends Exception> void run(String name, Action<E> action) throws E;
+    @SuppressWarnings("NullAway") // the only Void is null
+    default <E extends Exception> void run(String name, Action<E> action) throws E {
+        Arguments.requireNonNull("action", action);
+        Object unused = this.<Void, E>run(name, Void.class, step -> {
+            action.run(step);
+            return null;
+        });
+    }
 
     /**
      * Runs a step unless it has ended already, in a transaction of its own that also records it: both are committed, or neither. Its work must leave its
@@ -107,12 +111,15 @@ public interface JobSteps {
     <T extends @Nullable Object, E extends Exception> T inTransaction(
             String name, Class<T> type, Transaction<T, E> work) throws E;
 
-    /** Same as {@link #inTransaction(String, Class, Transaction)}, with a result of a generic type. */
-    <T extends @Nullable Object, E extends Exception> T inTransaction(
-            String name, ParameterizedTypeReference<T> type, Transaction<T, E> work) throws E;
-
     /** Same as {@link #inTransaction(String, Class, Transaction)}, without a result. */
-    <E extends Exception> void inTransaction(String name, TransactionalAction<E> action) throws E;
+    @SuppressWarnings("NullAway") // the only Void is null
+    default <E extends Exception> void inTransaction(String name, TransactionalAction<E> action) throws E {
+        Arguments.requireNonNull("action", action);
+        Object unused = this.<Void, E>inTransaction(name, Void.class, () -> {
+            action.run();
+            return null;
+        });
+    }
 
     /**
      * Waits for a signal, whose name is that of the step. If it has not been sent yet, the attempt ends without counting, and frees its handler, its queue

@@ -33,6 +33,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.tuple;
 
 /** What becomes of jobs that wait for jobs, whoever ends those; no worker runs here. */
 class FlowReleaseTest {
@@ -242,63 +243,66 @@ class FlowReleaseTest {
         assertThat(isDue(last(flow))).isTrue();
     }
 
-    private record WithStandIn(Job part, Job whole, Job standIn, Job after) {}
+    @Test
+    void aPredecessorThatIsRetriedIsWaitedForAgain() {
+        AddedFlow flow = fanIn(2, OnFailure.RUN);
+        Job retried = flow.jobs().get(0);
+        fail(retried);
+        release();
+        db.changes().runNow(List.of(retried.id()));
+        succeed(flow.jobs().get(1));
+        release();
+        assertThat(waits(last(flow))).isTrue();
+        fail(retried);
+        release();
+        assertThat(isDue(last(flow))).isTrue();
+    }
 
-    private WithStandIn withStandIn() {
+    private record Alternatives(Job part, Job whole, Job apology, Job after) {}
+
+    private Alternatives alternatives() {
         JobFlow flow = new JobFlow();
         FlowJob part = flow.add(PART, 1);
         FlowJob other = flow.add(PART, 2);
-        FlowJob whole = flow.add(WHOLE, 3).after(part, other);
-        FlowJob standIn = flow.add("apology", null);
-        whole.orElse(standIn);
-        FlowJob after = flow.add(WHOLE, 4).after(whole);
+        FlowJob whole = flow.add(WHOLE, 3).after(part, other).onFailure(OnFailure.REMOVE);
+        FlowJob apology = flow.add("apology", null).after(part, other).onFailure(OnFailure.INSTEAD);
+        FlowJob after = flow.add(WHOLE, 4).after(whole, apology).onFailure(OnFailure.RUN);
         AddedFlow added = flows().add(flow);
-        return new WithStandIn(added.job(part), added.job(whole), added.job(standIn), added.job(after));
+        return new Alternatives(added.job(part), added.job(whole), added.job(apology), added.job(after));
     }
 
     @Test
-    void aStandInTakesThePlaceOfWhatCannotRun() {
-        WithStandIn flow = withStandIn();
-        assertThat(waits(flow.standIn)).isTrue();
-        assertThat(waitOf(flow.standIn).text()).startsWith("May replace job " + flow.whole.id());
+    void anotherJobRunsInsteadOfWhatCannot() {
+        Alternatives flow = alternatives();
+        assertThat(waits(flow.apology)).isTrue();
         fail(flow.part);
         release();
         assertThat(find(flow.whole)).isEmpty();
-        assertThat(isDue(flow.standIn)).isTrue();
+        assertThat(isDue(flow.apology)).isTrue();
         assertThat(waits(flow.after)).isTrue();
-        succeed(flow.standIn);
+        succeed(flow.apology);
         release();
         assertThat(isDue(flow.after)).isTrue();
     }
 
     @Test
-    void aJobMayWaitForAnotherAndForThatOnesStandIn() {
-        WithStandIn flow = withStandIn();
-        JobFlow further = new JobFlow();
-        FlowJob both = further.add(WHOLE, 5).afterJobs(flow.whole.id(), flow.standIn.id());
-        Job last = flows().add(further).job(both);
-        fail(flow.part);
+    void whatRunsInsteadIsRemovedIfAllSucceed() {
+        Alternatives flow = alternatives();
+        succeed(flow.part);
         release();
-        assertThat(isDue(flow.standIn)).isTrue();
-        assertThat(waits(last)).isTrue();
-        succeed(flow.standIn);
+        assertThat(waits(flow.apology)).isTrue();
+        db.changes().complete(List.of(flow.part.id() + 1));
         release();
-        assertThat(isDue(last)).isTrue();
-    }
-
-    @Test
-    void aStandInIsNotForgottenWhileSomebodyHoldsTheOther() throws SQLException {
-        WithStandIn flow = withStandIn();
-        try (Connection stranger = hold("_private_jobs where id = " + flow.whole.id())) {
-            fail(flow.part);
-            release();
-            assertThat(waits(flow.standIn)).isTrue();
-            stranger.rollback();
-        }
-        db.sql("update {schema}.pgworker_flow_waits set retry_at = '-infinity'").update();
-        assertThat(release()).isFalse();
-        assertThat(find(flow.whole)).isEmpty();
-        assertThat(isDue(flow.standIn)).isTrue();
+        assertThat(isDue(flow.whole)).isTrue();
+        assertThat(find(flow.apology)).isEmpty();
+        succeed(flow.whole);
+        release();
+        assertThat(isDue(flow.after)).isTrue();
+        JobFlow lonely = new JobFlow();
+        lonely.add(WHOLE, 5).onFailure(OnFailure.INSTEAD);
+        assertThatThrownBy(() -> flows().add(lonely))
+                .isInstanceOf(IllegalStateException.class)
+                .hasMessageContaining("waits for none");
     }
 
     @Test
@@ -326,77 +330,6 @@ class FlowReleaseTest {
     }
 
     @Test
-    void aStandInThatIsNotNeededGoes() {
-        WithStandIn flow = withStandIn();
-        succeed(flow.part);
-        db.changes().complete(List.of(flow.part.id() + 1));
-        release();
-        assertThat(isDue(flow.whole)).isTrue();
-        assertThat(find(flow.standIn)).isEmpty();
-
-        WithStandIn removed = withStandIn();
-        db.changes().cancel(List.of(removed.whole.id()));
-        release();
-        assertThat(find(removed.standIn)).isEmpty();
-        assertThat(waits(removed.after)).isTrue();
-    }
-
-    @Test
-    void aStandInRunsAlsoIfItWasLookedAtBeforeItCouldTakeThePlace() throws SQLException {
-        WithStandIn flow = withStandIn();
-        fail(flow.part);
-        String hold =
-                db.schema().in("select from {schema}._private_jobs where id = " + flow.whole.id() + " for update");
-        try (Connection connection = db.dataSource().getConnection();
-                Statement statement = connection.createStatement()) {
-            connection.setAutoCommit(false);
-            statement.execute(hold);
-            assertThat(release()).isTrue();
-            connection.rollback();
-        }
-        Awaitility.await().until(() -> !release());
-        assertThat(find(flow.whole)).isEmpty();
-        assertThat(isDue(flow.standIn)).isTrue();
-    }
-
-    @Test
-    void aStandInMayBeWaitedForBesideTheJobWhosePlaceItTakes() {
-        WithStandIn flow = withStandIn();
-        JobFlow later = new JobFlow();
-        later.add(WHOLE, 5).afterJobs(flow.whole.id(), flow.standIn.id());
-        AddedFlow both = flows().add(later);
-        AddedFlow other = fanIn(1, OnFailure.WAIT);
-        fail(flow.part);
-        succeed(other.jobs().get(0));
-        release();
-        assertThat(isDue(flow.standIn)).isTrue();
-        assertThat(isDue(last(other))).isTrue();
-        succeed(flow.standIn);
-        release();
-        assertThat(isDue(last(both))).isTrue();
-    }
-
-    @Test
-    void edgesOfAStandInThatSomebodyHoldsHoldUpNothingElse() throws SQLException {
-        WithStandIn flow = withStandIn();
-        AddedFlow other = fanIn(1, OnFailure.WAIT);
-        String hold = db.schema()
-                .in("select from {schema}.pgworker_flow_edges where predecessor = " + flow.whole.id() + " for update");
-        try (Connection connection = db.dataSource().getConnection();
-                Statement statement = connection.createStatement()) {
-            connection.setAutoCommit(false);
-            statement.execute(hold);
-            fail(flow.part);
-            succeed(other.jobs().get(0));
-            assertThat(release()).isTrue();
-            assertThat(isDue(last(other))).isTrue();
-            connection.rollback();
-        }
-        Awaitility.await().until(() -> !release());
-        assertThat(isDue(flow.standIn)).isTrue();
-    }
-
-    @Test
     void aFailureWhoseEndCouldNotBeWrittenIsFoundLater() throws SQLException {
         AddedFlow flow = fanIn(1, OnFailure.FAIL);
         String hold = db.schema().in("select from {schema}.pgworker_ends for update");
@@ -412,16 +345,6 @@ class FlowReleaseTest {
         db.sql("select {schema}.pgworker_tend_ends()").query().listOfRows();
         release();
         assertThat(find(last(flow)).orElseThrow().lastError()).contains("for which this one waited, has failed");
-    }
-
-    @Test
-    void withoutItsStandInAJobFails() {
-        WithStandIn flow = withStandIn();
-        db.changes().cancel(List.of(flow.standIn.id()));
-        fail(flow.part);
-        release();
-        assertThat(find(flow.whole).orElseThrow().lastError()).contains("Out of paper");
-        assertThat(waits(flow.after)).isTrue();
     }
 
     @Test
@@ -441,6 +364,11 @@ class FlowReleaseTest {
         release();
         expire();
         assertThat(flows().find(last(flow).id(), 10)).hasSize(2);
+        // Many of these stand before no others.
+        assertThat(db.sql("select count(*) from {schema}.pgworker_ends where expires_at < now()")
+                        .query(Long.class)
+                        .single())
+                .isZero();
         db.changes().complete(List.of(last(flow).id()));
         release();
         expire();
@@ -613,7 +541,6 @@ class FlowReleaseTest {
         assertThatIllegalArgumentException().isThrownBy(() -> mine.after(first));
         assertThatIllegalArgumentException().isThrownBy(() -> mine.after(later));
         assertThatIllegalArgumentException().isThrownBy(() -> mine.after(mine));
-        assertThatIllegalArgumentException().isThrownBy(() -> mine.orElse(mine));
     }
 
     /** Each has written half of a circle, and cannot see the other's. */
@@ -802,29 +729,22 @@ class FlowReleaseTest {
 
     @Test
     void theFlowOfAJobIsShown() {
-        WithStandIn flow = withStandIn();
+        Alternatives flow = alternatives();
+        long first = flow.part.id();
         succeed(flow.part);
         release();
         assertThat(flows().find(flow.after.id(), 100))
-                .extracting(
-                        FlowMember::jobId,
-                        FlowMember::state,
-                        FlowMember::onFailure,
-                        FlowMember::standInOf,
-                        FlowMember::predecessors)
+                .extracting(FlowMember::jobId, FlowMember::state, FlowMember::onFailure, FlowMember::predecessors)
                 .containsExactly(
-                        org.assertj.core.groups.Tuple.tuple(flow.part.id(), FlowState.SUCCEEDED, null, null, List.of()),
-                        org.assertj.core.groups.Tuple.tuple(flow.part.id() + 1, FlowState.READY, null, null, List.of()),
-                        org.assertj.core.groups.Tuple.tuple(
-                                flow.whole.id(),
+                        tuple(first, FlowState.SUCCEEDED, null, List.of()),
+                        tuple(first + 1, FlowState.READY, null, List.of()),
+                        tuple(flow.whole.id(), FlowState.WAITING, OnFailure.REMOVE, List.of(first, first + 1)),
+                        tuple(flow.apology.id(), FlowState.WAITING, OnFailure.INSTEAD, List.of(first, first + 1)),
+                        tuple(
+                                flow.after.id(),
                                 FlowState.WAITING,
-                                OnFailure.INSTEAD,
-                                null,
-                                List.of(flow.part.id(), flow.part.id() + 1)),
-                        org.assertj.core.groups.Tuple.tuple(
-                                flow.standIn.id(), FlowState.WAITING, null, flow.whole.id(), List.of()),
-                        org.assertj.core.groups.Tuple.tuple(
-                                flow.after.id(), FlowState.WAITING, OnFailure.WAIT, null, List.of(flow.whole.id())));
+                                OnFailure.RUN,
+                                List.of(flow.whole.id(), flow.apology.id())));
         assertThat(flows().find(flow.after.id(), 2)).hasSize(2);
         assertThat(flows().find(LongStream.of(1_000_000).sum(), 2)).isEmpty();
     }

@@ -22,7 +22,6 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
-import org.springframework.core.ParameterizedTypeReference;
 import org.springframework.jdbc.support.JdbcTransactionManager;
 import org.springframework.transaction.support.TransactionTemplate;
 
@@ -149,10 +148,7 @@ class StepsTest {
         start((n, context) -> {
             JobSteps steps = context.steps();
             results.add(steps.run("charge", Charge.class, step -> new Charge("c" + effect("charge"), n)));
-            results.add(steps.run(
-                    "lines",
-                    new ParameterizedTypeReference<List<String>>() {},
-                    step -> List.of("a" + effect("lines"))));
+            results.add(List.of(steps.run("lines", String[].class, step -> new String[] {"a" + effect("lines")})));
             results.add(steps.inTransaction("book", Integer.class, () -> {
                 insert("book", context);
                 return 17;

@@ -169,7 +169,6 @@ final class JobViews {
                                         .put("state", member.state())
                                         .put("endedAt", member.endedAt())
                                         .put("onFailure", member.onFailure())
-                                        .put("standInOf", member.standInOf())
                                         .put("predecessors", member.predecessors())
                                         .map())
                                 .toList());

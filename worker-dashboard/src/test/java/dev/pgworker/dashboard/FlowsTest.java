@@ -9,6 +9,7 @@ import dev.pgworker.autoconfigure.WorkerInstances;
 import dev.pgworker.flow.AddedFlow;
 import dev.pgworker.flow.FlowJob;
 import dev.pgworker.flow.JobFlow;
+import dev.pgworker.flow.OnFailure;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -33,9 +34,8 @@ class FlowsTest {
     void theJobsThatWaitForEachOtherAreShown() {
         JobFlow flow = new JobFlow();
         FlowJob part = flow.add("part", null);
-        FlowJob whole = flow.add("whole", null).after(part);
-        FlowJob standIn = flow.add("apology", null);
-        whole.orElse(standIn);
+        FlowJob whole = flow.add("whole", null).after(part).onFailure(OnFailure.REMOVE);
+        flow.add("apology", null).after(part).onFailure(OnFailure.INSTEAD);
         AddedFlow added = application
                 .context()
                 .getBean(WorkerInstances.class)
@@ -48,11 +48,10 @@ class FlowsTest {
         assertThat(members).hasSize(3);
         assertThat(members.get(1).path("task").asString()).isEqualTo("whole");
         assertThat(members.get(1).path("state").asString()).isEqualTo("waiting");
-        assertThat(members.get(1).path("onFailure").asString()).isEqualTo("instead");
+        assertThat(members.get(1).path("onFailure").asString()).isEqualTo("remove");
         assertThat(members.get(1).path("predecessors").get(0).asLong())
                 .isEqualTo(added.job(part).id());
-        assertThat(members.get(2).path("standInOf").asLong())
-                .isEqualTo(added.job(whole).id());
+        assertThat(members.get(2).path("onFailure").asString()).isEqualTo("instead");
         JsonNode wait = http.json("/default/jobs/" + added.job(whole).id()).path("wait");
         assertThat(wait.path("reason").asString()).isEqualTo("predecessors");
         assertThat(http.json("/default/flow?id=" + added.job(whole).id() + "&most=2")

@@ -5,7 +5,6 @@ import java.util.List;
 import java.util.stream.Stream;
 
 import org.jspecify.annotations.Nullable;
-import org.springframework.core.ParameterizedTypeReference;
 
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobHandle;
@@ -51,12 +50,12 @@ final class CompletingJobScheduler implements JobScheduler {
     }
 
     @Override
-    public <R> JobHandle<R> addJobForResult(JobRequest request, ParameterizedTypeReference<R> resultType) {
+    public <R> JobHandle<R> addJobForResult(JobRequest request, Class<R> resultType) {
         return scheduler.addJobForResult(complete(request), resultType);
     }
 
     @Override
-    public <R> JobHandle<R> resultOf(long jobId, ParameterizedTypeReference<R> resultType) {
+    public <R> JobHandle<R> resultOf(long jobId, Class<R> resultType) {
         return scheduler.resultOf(jobId, resultType);
     }
 

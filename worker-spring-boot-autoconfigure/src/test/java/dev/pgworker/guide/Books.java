@@ -45,8 +45,8 @@ final class Books {
         long print(String title, List<Integer> chapters) {
             JobFlow flow = new JobFlow();
             List<FlowJob> rendered = flow.addAll(RENDER, chapters);
-            FlowJob book = flow.add(BIND, title).after(rendered);
-            book.orElse(flow.add(APOLOGIZE, title));
+            FlowJob book = flow.add(BIND, title).after(rendered).onFailure(OnFailure.REMOVE);
+            flow.add(APOLOGIZE, title).after(rendered).onFailure(OnFailure.INSTEAD);
             AddedFlow added = flows.add(flow);
             return added.job(book).id();
         }

@@ -11,7 +11,6 @@ import java.util.stream.Stream;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import org.jspecify.annotations.Nullable;
-import org.springframework.core.ParameterizedTypeReference;
 import tools.jackson.databind.json.JsonMapper;
 
 import dev.pgworker.job.Job;
@@ -86,12 +85,12 @@ public final class TestJobScheduler implements JobScheduler {
 
     /** The handle's wait ends when the test says so: {@link #succeed} or {@link #fail}. */
     @Override
-    public <R> JobHandle<R> addJobForResult(JobRequest request, ParameterizedTypeReference<R> resultType) {
+    public <R> JobHandle<R> addJobForResult(JobRequest request, Class<R> resultType) {
         return resultOf(add(request).id(), resultType);
     }
 
     @Override
-    public <R> JobHandle<R> resultOf(long jobId, ParameterizedTypeReference<R> resultType) {
+    public <R> JobHandle<R> resultOf(long jobId, Class<R> resultType) {
         return new TestJobHandle<>(jobId, end(jobId));
     }
 

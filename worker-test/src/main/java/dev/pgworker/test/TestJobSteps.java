@@ -1,6 +1,5 @@
 package dev.pgworker.test;
 
-import java.lang.reflect.Type;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -9,7 +8,6 @@ import java.util.List;
 import java.util.Map;
 
 import org.jspecify.annotations.Nullable;
-import org.springframework.core.ParameterizedTypeReference;
 
 import dev.pgworker.job.Job;
 import dev.pgworker.step.JobSteps;
@@ -55,7 +53,7 @@ final class TestJobSteps implements JobSteps {
     }
 
     @SuppressWarnings({"unchecked", "NullAway", "TypeParameterUnusedInFormals"}) // what is recorded as null was null
-    private synchronized <T extends @Nullable Object> T recorded(String name, Type type) {
+    private synchronized <T extends @Nullable Object> T recorded(String name, Class<T> type) {
         String json = record.get(name);
         return json == null
                 ? null
@@ -67,7 +65,11 @@ final class TestJobSteps implements JobSteps {
         ran.add(name);
     }
 
-    private <T extends @Nullable Object, E extends Exception> T run(String given, Type type, Work<T, E> work) throws E {
+    private record TestStep(String name, String idempotencyKey) implements Step {}
+
+    @Override
+    public <T extends @Nullable Object, E extends Exception> T run(String given, Class<T> type, Work<T, E> work)
+            throws E {
         String name = begin(given);
         if (take(name)) {
             return recorded(name, type);
@@ -77,43 +79,10 @@ final class TestJobSteps implements JobSteps {
         return result;
     }
 
-    private record TestStep(String name, String idempotencyKey) implements Step {}
-
-    @Override
-    public <T extends @Nullable Object, E extends Exception> T run(String name, Class<T> type, Work<T, E> work)
-            throws E {
-        return run(name, (Type) type, work);
-    }
-
-    @Override
-    public <T extends @Nullable Object, E extends Exception> T run(
-            String name, ParameterizedTypeReference<T> type, Work<T, E> work) throws E {
-        return run(name, type.getType(), work);
-    }
-
-    @Override
-    public <E extends Exception> void run(String name, Action<E> action) throws E {
-        Object unused = this.<@Nullable Object, E>run(name, (Type) Object.class, step -> {
-            action.run(step);
-            return null;
-        });
-    }
-
     @Override
     public <T extends @Nullable Object, E extends Exception> T inTransaction(
             String name, Class<T> type, Transaction<T, E> work) throws E {
-        return run(name, (Type) type, step -> work.run());
-    }
-
-    @Override
-    public <T extends @Nullable Object, E extends Exception> T inTransaction(
-            String name, ParameterizedTypeReference<T> type, Transaction<T, E> work) throws E {
-        return run(name, type.getType(), step -> work.run());
-    }
-
-    @Override
-    public <E extends Exception> void inTransaction(String name, TransactionalAction<E> action) throws E {
-        run(name, (Action<E>) step -> action.run());
+        return run(name, type, step -> work.run());
     }
 
     @Override

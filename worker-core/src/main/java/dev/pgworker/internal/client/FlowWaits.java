@@ -18,7 +18,7 @@ final class FlowWaits {
     private FlowWaits() {}
 
     private static final String WAITS_FOR = """
-            select w.open, w.failed, w.first_ids, w.stand_in_of from {schema}.pgworker_waits_for(?) w
+            select w.open, w.failed, w.first_ids from {schema}.pgworker_waits_for(?) w
             """;
 
     /** Returns for which jobs a job waits; empty if it does not. */
@@ -30,11 +30,6 @@ final class FlowWaits {
     }
 
     private static String text(ResultSet row) throws SQLException {
-        long standInOf = row.getLong(4);
-        if (!row.wasNull()) {
-            return "May replace job " + standInOf + ": runs if one of the jobs that job " + standInOf
-                    + " waits for does not succeed.";
-        }
         long open = row.getLong(1);
         long failed = row.getLong(2);
         if (open + failed == 0) {

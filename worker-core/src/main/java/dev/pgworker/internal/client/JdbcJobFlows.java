@@ -57,12 +57,6 @@ public final class JdbcJobFlows implements JobFlows {
         if (parts.isEmpty()) {
             throw new IllegalArgumentException("flow must have at least one job");
         }
-        for (FlowJob part : parts) {
-            if (part.standIn() != null && !part.waits()) {
-                throw new IllegalArgumentException(
-                        "flow has a job that runs instead of " + part + ", which waits for none");
-            }
-        }
         return connections.together("add a flow of " + parts.size() + " jobs", client -> {
             List<Job> jobs =
                     scheduler.addJobs(parts.stream().map(FlowJob::request).toList());
@@ -72,7 +66,7 @@ public final class JdbcJobFlows implements JobFlows {
     }
 
     private static final String LINK = """
-            select {schema}.pgworker_run_all_after(?, ?, ?, ?, ?)
+            select {schema}.pgworker_run_all_after(?, ?, ?, ?)
             """;
 
     /** What waits for what, as the database is told. */
@@ -83,7 +77,6 @@ public final class JdbcJobFlows implements JobFlows {
         private final List<Long> predecessors = new ArrayList<>();
         private final List<Long> waiting = new ArrayList<>();
         private final List<String> choices = new ArrayList<>();
-        private final List<@Nullable Long> standIns = new ArrayList<>();
 
         Links(List<FlowJob> parts, List<Job> jobs) {
             this.jobs = jobs;
@@ -92,16 +85,13 @@ public final class JdbcJobFlows implements JobFlows {
 
         private void add(FlowJob part) {
             Job job = jobs.get(part.index());
-            FlowJob standIn = part.standIn();
-            if (standIn != null && (job.isSkipped() || jobs.get(standIn.index()).isSkipped())) {
-                throw new IllegalStateException("A ScheduleInterceptor has left out "
-                        + (job.isSkipped()
-                                ? part + ", which " + standIn + " may replace"
-                                : standIn + ", which may replace " + part));
-            }
             List<Long> ids = new ArrayList<>();
             addPredecessors(part, ids);
             if (job.isSkipped() || ids.isEmpty()) {
+                if (!job.isSkipped() && part.onFailure() == OnFailure.INSTEAD) {
+                    throw new IllegalStateException(
+                            part + " runs only if a job fails that it waits for, and waits for none");
+                }
                 return;
             }
             for (Long id : ids) {
@@ -110,7 +100,6 @@ public final class JdbcJobFlows implements JobFlows {
             }
             waiting.add(job.id());
             choices.add(part.onFailure().name().toLowerCase(Locale.ROOT));
-            standIns.add(standIn == null ? null : jobs.get(standIn.index()).id());
         }
 
         private void addPredecessors(FlowJob part, List<Long> ids) {
@@ -134,14 +123,13 @@ public final class JdbcJobFlows implements JobFlows {
                     .param(new SqlArrayValue("int8", predecessors.toArray()))
                     .param(new SqlArrayValue("int8", waiting.toArray()))
                     .param(new SqlArrayValue("text", choices.toArray()))
-                    .param(new SqlArrayValue("int8", standIns.toArray()))
                     .query((row, number) -> number)
                     .list();
         }
     }
 
     private static final String FIND = """
-            select f.id, f.task_identifier, f.state, f.ended_at, f.on_failure, f.stand_in_of, f.predecessors
+            select f.id, f.task_identifier, f.state, f.ended_at, f.on_failure, f.predecessors
             from {schema}.pgworker_flow_of(?, ?) f
             """;
 
@@ -160,16 +148,13 @@ public final class JdbcJobFlows implements JobFlows {
 
     private static FlowMember member(ResultSet row, int number) throws SQLException {
         String choice = row.getString(5);
-        long standInOf = row.getLong(6);
-        boolean standsIn = !row.wasNull();
         return new FlowMember(
                 row.getLong(1),
                 row.getString(2),
                 state(row.getString(3)),
                 Timestamps.nullableInstant(row, 4),
-                choice == null || choice.equals("now") ? null : OnFailure.valueOf(choice.toUpperCase(Locale.ROOT)),
-                standsIn ? standInOf : null,
-                List.of((Long[]) row.getArray(7).getArray()));
+                choice == null ? null : OnFailure.valueOf(choice.toUpperCase(Locale.ROOT)),
+                List.of((Long[]) row.getArray(6).getArray()));
     }
 
     private static FlowState state(String text) {

@@ -1,6 +1,5 @@
 package dev.pgworker.internal.client;
 
-import java.lang.reflect.Type;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -26,7 +25,7 @@ final class JdbcJobHandle<R> implements JobHandle<R> {
     private static final Duration LONGEST = Duration.ofDays(36_500);
 
     private final long jobId;
-    private final Type resultType;
+    private final Class<R> resultType;
     private final ResultWaits waits;
     private final PayloadCodec codec;
     private final Addition addition;
@@ -67,7 +66,7 @@ final class JdbcJobHandle<R> implements JobHandle<R> {
      * @param resultType what to read the result as
      * @param codec reads it
      */
-    JdbcJobHandle(long jobId, Type resultType, ResultWaits waits, PayloadCodec codec, Addition addition) {
+    JdbcJobHandle(long jobId, Class<R> resultType, ResultWaits waits, PayloadCodec codec, Addition addition) {
         this.jobId = jobId;
         this.resultType = resultType;
         this.waits = waits;

@@ -14,7 +14,6 @@ import java.util.stream.Stream;
 import javax.sql.DataSource;
 
 import org.jspecify.annotations.Nullable;
-import org.springframework.core.ParameterizedTypeReference;
 
 import dev.pgworker.internal.argument.Arguments;
 import dev.pgworker.internal.client.JdbcJobHandle.Addition;
@@ -111,7 +110,7 @@ public final class JdbcJobScheduler implements JobScheduler {
     }
 
     @Override
-    public <R> JobHandle<R> addJobForResult(JobRequest asked, ParameterizedTypeReference<R> resultType) {
+    public <R> JobHandle<R> addJobForResult(JobRequest asked, Class<R> resultType) {
         Arguments.requireNonNull("request", asked);
         Arguments.requireNonNull("resultType", resultType);
         JobRequest request = interceptors.isEmpty() ? asked : interceptors.apply(asked);
@@ -132,12 +131,12 @@ public final class JdbcJobScheduler implements JobScheduler {
     }
 
     @Override
-    public <R> JobHandle<R> resultOf(long jobId, ParameterizedTypeReference<R> resultType) {
+    public <R> JobHandle<R> resultOf(long jobId, Class<R> resultType) {
         return handle(jobId, Arguments.requireNonNull("resultType", resultType), Addition.past());
     }
 
-    private <R> JobHandle<R> handle(long jobId, ParameterizedTypeReference<R> resultType, Addition addition) {
-        return new JdbcJobHandle<>(jobId, resultType.getType(), waits, codec, addition);
+    private <R> JobHandle<R> handle(long jobId, Class<R> resultType, Addition addition) {
+        return new JdbcJobHandle<>(jobId, resultType, waits, codec, addition);
     }
 
     private Job addIntercepted(JobRequest asked) {

@@ -39,23 +39,29 @@ public record ContinueStore(DataSource dataSource, WorkerSchema schema) {
         });
     }
 
+    /**
+     * How far the records have been tended.
+     *
+     * @param last the last job; {@link #FIRST} if the next pass begins anew
+     * @param more whether there is so much to be deleted that it is worth going on at once
+     */
+    public record Tended(long last, boolean more) {}
+
+    /** Before all jobs. */
+    public static final long FIRST = Long.MIN_VALUE;
+
     private static final String TEND = """
-            select {schema}.pgworker_tend_continuations(?)
+            select t.after, t.more from {schema}.pgworker_tend_continuations(?) t
             """;
 
-    /**
-     * Deletes what nobody needs any more.
-     *
-     * @param after the job after which to continue
-     * @return where to continue the next time
-     */
-    public long tend(long after) throws SQLException {
+    /** Deletes what nobody needs any more, of some jobs after the given one. */
+    public Tended tend(long after) throws SQLException {
         return Connections.call(dataSource, schema.in(TEND), ANSWER_LIMIT, (connection, statement) -> {
             statement.setLong(1, after);
             try (ResultSet row = statement.executeQuery()) {
                 row.next();
                 long last = row.getLong(1);
-                return row.wasNull() ? Long.MIN_VALUE : last;
+                return new Tended(row.wasNull() ? FIRST : last, row.getBoolean(2));
             }
         });
     }

@@ -2,7 +2,6 @@ package dev.pgworker.internal.watch;
 
 import java.sql.SQLException;
 import java.time.Duration;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Supplier;
 
 import org.slf4j.Logger;
@@ -15,6 +14,7 @@ import dev.pgworker.internal.lifecycle.Hearing;
 import dev.pgworker.internal.lifecycle.PeriodicService;
 import dev.pgworker.internal.store.ContinueStore;
 import dev.pgworker.internal.store.ContinueStore.Left;
+import dev.pgworker.internal.store.ContinueStore.Tended;
 
 /**
  * Has jobs continue, on {@code worker-continue}, for which something has come: a signal, or the end of another job. All workers do the same, for
@@ -45,9 +45,8 @@ public final class Continuations extends PeriodicService {
 
     private final ContinueStore store;
     private final Supplier<Hearing> hearing;
-    private final AtomicBoolean announced = new AtomicBoolean();
 
-    /** What holds up all of it; the statement has been given time already. */
+    /** What holds up all of it. */
     private final Obstacle obstacle = new Obstacle(Duration.ZERO);
 
     /** What holds up a job: the end of its attempt does for a moment. */
@@ -56,7 +55,7 @@ public final class Continuations extends PeriodicService {
     // Owned by the work.
     private long lookedAt = System.nanoTime() - SHORTEST_NANOS;
     private long tendAt = System.nanoTime();
-    private long tended = Long.MIN_VALUE;
+    private long tended = ContinueStore.FIRST;
     private Duration held = SHORTEST_HELD;
 
     /**
@@ -72,9 +71,7 @@ public final class Continuations extends PeriodicService {
 
     /** Says that there may be something. Never waits; may be called from any thread, by anybody and as often as they like. */
     public void announced() {
-        if (announced.compareAndSet(false, true)) {
-            wake();
-        }
+        wake();
     }
 
     /**
@@ -104,19 +101,16 @@ public final class Continuations extends PeriodicService {
         if (wasWoken() && early > 0) {
             return Duration.ofNanos(early);
         }
-        announced.set(false);
         lookedAt = System.nanoTime();
         try {
             Left left = store.goOn();
             obstacle.passed();
-            if (left.more()) {
+            if (left.more() || tend()) {
                 return Duration.ZERO;
             }
-            tend();
             return left.held() ? untilFree() : untilNext();
         } catch (SQLException e) {
             if (!DatabaseFailure.isAboutTheSchema(e)) {
-                tellLocked(e);
                 throw e;
             }
             tellUnusable(e);
@@ -124,11 +118,15 @@ public final class Continuations extends PeriodicService {
         }
     }
 
-    private void tend() throws SQLException {
-        if (hearing.get() != Hearing.LOOKOUT && System.nanoTime() - tendAt >= 0) {
-            tended = store.tend(tended);
-            tendAt = System.nanoTime() + TEND_NANOS;
+    /** Returns whether there is more to be deleted. */
+    private boolean tend() throws SQLException {
+        if (hearing.get() == Hearing.LOOKOUT || System.nanoTime() - tendAt < 0) {
+            return false;
         }
+        Tended done = store.tend(tended);
+        tended = done.last();
+        tendAt = System.nanoTime() + (done.more() ? 0 : TEND_NANOS);
+        return done.more();
     }
 
     private Duration untilFree() {
@@ -151,15 +149,6 @@ public final class Continuations extends PeriodicService {
             case NOTIFICATIONS -> INTERVAL;
             case LOOKOUT -> LONG_INTERVAL;
         };
-    }
-
-    /** Rows that are locked are passed over, so that only a lock on a table is waited for as long. */
-    private void tellLocked(SQLException e) {
-        if (DatabaseFailure.of(e) == DatabaseFailure.CANCELLED && obstacle.met("locked")) {
-            log.warn(
-                    "Jobs that wait for a signal or for other jobs do not continue: a session may have locked the table of jobs or one of the"
-                            + " tables of steps and signals; pg_locks tells which");
-        }
     }
 
     private void tellUnusable(SQLException e) {

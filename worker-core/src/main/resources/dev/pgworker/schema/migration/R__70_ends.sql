@@ -15,7 +15,6 @@ set search_path = pg_catalog, pg_temp as $$
 declare
   own constant bigint := txid_current();
   found_ids bigint[];
-  others bigint[];
 begin
   if keep_for not between interval '1 second' and interval '3650 days' then
     raise exception 'keep_for must be between 1 second and 3650 days, but is %', keep_for using errcode = '22023';
@@ -26,29 +25,25 @@ begin
   found_ids := array(
     select j.id from (select distinct u.id from unnest(job_ids) u(id) order by u.id) g
     cross join lateral (select h.id from "${schema}"._private_jobs h where h.id = g.id for key share) j);
-  -- The change below makes them look as if this transaction had added them, see pgworker_run_all_after.
-  others := array(
-    select j.id from "${schema}"._private_jobs j
-    where j.id = any(found_ids) and j.xmin::text::bigint <> own & 4294967295 and not "${schema}".pgworker_written_here(j.xmin));
-  -- The trigger parks a job again that waits for a limit.
-  update "${schema}"._private_jobs j set
-      flags = case when jsonb_typeof(j.flags) = 'object' then j.flags else '{}' end || '{"pgworker:result": true}', locked_at = null, locked_by = null
-    where j.id = any(found_ids) and (j.locked_at is null or "${schema}".pgworker_parked(j.locked_at))
-      and not coalesce(j.flags ? 'pgworker:result', false);
   insert into "${schema}".pgworker_ends as e (job_id, task_identifier, keep_for, awaited, flow, news, outcome, error, ended_at, expires_at, marked_by)
     select j.id, coalesce((select t.identifier from "${schema}"._private_tasks t where t.id = j.task_id), 'task ' || j.task_id),
       coalesce(pgworker_keep_ends.keep_for, interval '1 hour'), not pgworker_keep_ends.flow, pgworker_keep_ends.flow,
       pgworker_keep_ends.flow and f.failed, case when f.failed then 'failed' end, case when f.failed then j.last_error end,
       case when f.failed then now() end, case when f.failed then now() + coalesce(pgworker_keep_ends.keep_for, interval '1 hour') end,
-      case when j.id = any(others) then own end
+      case when j.xmin::text::bigint <> own & 4294967295 and not "${schema}".pgworker_written_here(j.xmin) then own end
     from unnest(found_ids) g(id)
-    cross join lateral (select h.* from "${schema}"._private_jobs h where h.id = g.id offset 0) j
+    cross join lateral (select h.*, h.xmin from "${schema}"._private_jobs h where h.id = g.id offset 0) j
     cross join lateral (
       select j.attempts >= j.max_attempts and (j.locked_at is null or "${schema}".pgworker_parked(j.locked_at)) as failed offset 0) f
     on conflict on constraint pgworker_ends_pkey do update set
       keep_for = greatest(e.keep_for, excluded.keep_for), awaited = e.awaited or excluded.awaited, flow = e.flow or excluded.flow,
       news = e.news or (excluded.flow and e.outcome is not null), marked_by = coalesce(excluded.marked_by, e.marked_by);
-  return array(select distinct u.id from unnest(job_ids) u(id) where u.id <> all(found_ids) order by u.id);
+  -- This makes them look as if this transaction had added them, hence marked_by. The trigger parks a job again that waits for a limit.
+  update "${schema}"._private_jobs j set
+      flags = case when jsonb_typeof(j.flags) = 'object' then j.flags else '{}' end || '{"pgworker:result": true}', locked_at = null, locked_by = null
+    where j.id = any(found_ids) and (j.locked_at is null or "${schema}".pgworker_parked(j.locked_at))
+      and not coalesce(j.flags ? 'pgworker:result', false);
+  return array(select unnest(job_ids) except select unnest(found_ids) order by 1);
 end
 $$;
 comment on function "${schema}".pgworker_keep_ends(bigint[], interval, boolean) is
@@ -111,7 +106,9 @@ begin
       end as outcome,
       case when gone then ending in ('direct', 'succeeded') or ending <> 'removed' and (p.place is not null or j.hint = 'succeeded') end as done
     from unnest(job_ids, hints, errors, promised) j(id, hint, error, promised)
-    cross join lateral (select h.* from "${schema}".pgworker_ends h where h.job_id = j.id for update skip locked) e
+    cross join lateral (
+      select h.* from "${schema}".pgworker_ends h
+      where h.job_id = j.id and (gone or (j.hint is null) = (h.outcome is not null)) for update skip locked) e
     cross join lateral (select array_position(told_ids, j.id) as place offset 0) p
     cross join lateral (select results[p.place] as result offset 0) r
     cross join lateral (
@@ -121,8 +118,7 @@ begin
           when exists (select from "${schema}".pgworker_retirements t where t.job_id = j.id)
             or j.error ~ '^(Superseded|Removed) .* while running(; its worker died)?$' then 'removed'
           else 'failed'
-        end as outcome offset 0) o
-    where gone or (j.hint is null) = (e.outcome is not null)),
+        end as outcome offset 0) o),
   put as (
     update "${schema}".pgworker_ends e set
         outcome = m.outcome,
@@ -135,7 +131,7 @@ begin
           when m.untold then 'its worker could not pass it on'
         end,
         ended_at = case when m.outcome is not null then ended end, expires_at = case when m.outcome is not null then ended + e.keep_for end,
-        news = e.flow and m.outcome is not null
+        news = e.flow
       from mine m where e.job_id = m.job_id
       returning e.job_id, e.awaited and e.outcome is not null as awaited, e.flow and e.outcome is not null as flow)
   select string_agg(p.job_id::text, ',') filter (where p.awaited) as ids, bool_or(p.flow) as flow into written from put p;

@@ -43,7 +43,7 @@ revoke execute on function "${schema}".pgworker_end_step(text, bigint, timestamp
 create or replace function "${schema}".pgworker_waits(wait "${schema}".pgworker_steps) returns boolean
 language sql stable
 set search_path = pg_catalog, pg_temp as $$
-  select wait.ended_at is null and exists (
+  select exists (
     select from "${schema}"._private_jobs j
     where j.id = wait.job_id and j.revision = wait.revision
       and (j.attempts < j.max_attempts or j.locked_at is not null and not "${schema}".pgworker_parked(j.locked_at)))
@@ -268,18 +268,21 @@ comment on function "${schema}".pgworker_deliver_signals() is
   'looking again soon. Waits for nobody.';
 revoke execute on function "${schema}".pgworker_deliver_signals() from public;
 
-create or replace function "${schema}".pgworker_tend_steps(after bigint) returns bigint
+create or replace function "${schema}".pgworker_tend_steps(inout after bigint, out more boolean)
 language plpgsql volatile
 set lock_timeout = '500ms' set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off
 set enable_mergejoin = off set jit = off
 set search_path = pg_catalog, pg_temp as $$
 declare
-  job_ids bigint[];
+  job_ids constant bigint[] := array(
+    select distinct s.job_id from "${schema}".pgworker_steps s where s.job_id > after order by s.job_id limit 2000);
+  deleted bigint;
 begin
   delete from "${schema}".pgworker_signals d where d.id = any(array(
     select g.id from "${schema}".pgworker_signals g
-    where g.expires_at < clock_timestamp() order by g.expires_at limit 1000 for update skip locked));
-  job_ids := array(select distinct s.job_id from "${schema}".pgworker_steps s where s.job_id > after order by s.job_id limit 2000);
+    where g.expires_at < clock_timestamp() order by g.expires_at limit 5000 for update skip locked));
+  get diagnostics deleted = row_count;
+  more := deleted = 5000;
   delete from "${schema}".pgworker_steps d where d.ctid = any(array(
     select s.ctid from unnest(job_ids) g(id)
     join "${schema}".pgworker_steps s on s.job_id = g.id
@@ -288,12 +291,18 @@ begin
       when j.revision is not null then j.revision <> s.revision
       else not exists (select from "${schema}".pgworker_history h where h.job_id = g.id) end
     for update of s skip locked));
-  return job_ids[2000];
+  get diagnostics deleted = row_count;
+  -- A signal that came while the job had failed for good is received after its retry.
+  update "${schema}".pgworker_steps w set fresh = true
+    where w.job_id = any(job_ids) and w.ended_at is null and w.signal is not null and not w.fresh and "${schema}".pgworker_waits(w)
+      and exists (select from "${schema}".pgworker_signals g where g.name = w.signal and g.expires_at > clock_timestamp());
+  after := job_ids[2000];
+  more := more or after is not null and deleted >= 2000;
 end
 $$;
 comment on function "${schema}".pgworker_tend_steps(bigint) is
   'Deletes signals that have expired, and steps of 2000 jobs after the one with this id that are gone, also from the history, or do other work now. '
-  'Returns the id of the last of these jobs, null if there are no more.';
+  'Returns the id of the last of these jobs, null if there are no more, and whether there was so much that it is worth going on at once.';
 revoke execute on function "${schema}".pgworker_tend_steps(bigint) from public;
 
 -- unsafe_dedupe, which raises the revision of a job and leaves its work what it is, says so by a setting of the transaction.

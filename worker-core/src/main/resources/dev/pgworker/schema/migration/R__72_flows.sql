@@ -85,14 +85,14 @@ revoke execute on function "${schema}".pgworker_refuse_circles(bigint[]) from pu
 -- Edges of a job that has been given another time since belong to a wait that is over, for instance of a job that was added again by its key.
 -- A job whose id is greater than those of its predecessors, and that nobody waits for yet, closes no circle.
 create or replace function "${schema}".pgworker_run_all_after(
-  successors bigint[], predecessors bigint[], waiting bigint[], on_failures text[], stand_ins bigint[]
+  successors bigint[], predecessors bigint[], waiting bigint[], on_failures text[]
 ) returns void
 language plpgsql volatile security definer
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
 set search_path = pg_catalog, pg_temp as $$
 declare
   forever constant timestamptz := "${schema}".pgworker_forever();
-  own constant bigint[] := array(select distinct u.id from unnest(waiting || stand_ins) u(id) where u.id is not null order by 1);
+  own constant bigint[] := array(select distinct u.id from unnest(waiting) u(id) order by 1);
   others bigint[];
   suspects bigint[];
 begin
@@ -101,11 +101,9 @@ begin
   then
     perform "${schema}".pgworker_wrong('predecessors', 'must be ids of jobs, one for each successor', null);
   elsif exists (
-    select from unnest(waiting, on_failures, stand_ins) u(id, choice, stand_in)
-    where coalesce(u.choice, '') not in ('wait', 'fail', 'run', 'instead') or (u.choice = 'instead') <> (u.stand_in is not null))
+    select from unnest(waiting, on_failures) u(id, choice) where coalesce(u.choice, '') not in ('wait', 'fail', 'run', 'remove', 'instead'))
   then
-    perform "${schema}".pgworker_wrong(
-      'on_failure', 'must be wait, fail or run, or instead if there is a stand-in, and only then', on_failures::text);
+    perform "${schema}".pgworker_wrong('on_failure', 'must be wait, fail, run, remove or instead', on_failures::text);
   end if;
   perform from "${schema}"._private_jobs j where j.id = any(own) order by j.id for update;
   others := array(
@@ -121,16 +119,12 @@ begin
   perform "${schema}".pgworker_keep_ends(own, null, true);
   delete from "${schema}".pgworker_flow_edges e
     using "${schema}"._private_jobs j where j.id = any(own) and j.run_at <> forever and e.successor = j.id;
-  insert into "${schema}".pgworker_flow_waits as w (job_id, on_failure, stand_in_of, run_at)
-    select u.id, u.choice, u.stand_in_of, j.run_at
-    from (
-      select n.id, n.choice, null::bigint as stand_in_of from unnest(waiting, on_failures) n(id, choice)
-      union all
-      select n.stand_in, 'now', n.id from unnest(waiting, stand_ins) n(id, stand_in) where n.stand_in is not null) u
+  insert into "${schema}".pgworker_flow_waits as w (job_id, on_failure, run_at)
+    select u.id, u.choice, j.run_at from unnest(waiting, on_failures) u(id, choice)
     join "${schema}"._private_jobs j on j.id = u.id
     order by u.id
     on conflict (job_id) do update set
-      on_failure = excluded.on_failure, stand_in_of = excluded.stand_in_of, look = true, tries = 0, retry_at = '-infinity', released_at = null,
+      on_failure = excluded.on_failure, look = true, tries = 0, retry_at = '-infinity', released_at = null,
       run_at = case when excluded.run_at = "${schema}".pgworker_forever() then w.run_at else excluded.run_at end;
   with added as (
     insert into "${schema}".pgworker_flow_edges (successor, predecessor)
@@ -149,14 +143,13 @@ begin
   perform pg_notify('pgworker:continue', '');
 end
 $$;
-comment on function "${schema}".pgworker_run_all_after(bigint[], bigint[], bigint[], text[], bigint[]) is
-  'As pgworker_run_after, for many jobs: successors[i] waits for predecessors[i]; waiting are the successors, each once, and for each on_failures and '
-  'stand_ins have what the other function calls on_failure and stand_in.';
-revoke execute on function "${schema}".pgworker_run_all_after(bigint[], bigint[], bigint[], text[], bigint[]) from public;
+comment on function "${schema}".pgworker_run_all_after(bigint[], bigint[], bigint[], text[]) is
+  'As pgworker_run_after, for many jobs: successors[i] waits for predecessors[i]; waiting are the successors, each once, and on_failures '
+  'has for each what the other function calls on_failure.';
+revoke execute on function "${schema}".pgworker_run_all_after(bigint[], bigint[], bigint[], text[]) from public;
 
-create or replace function "${schema}".pgworker_run_after(
-  successor bigint, predecessors bigint[], on_failure text default 'wait', stand_in bigint default null
-) returns void
+create or replace function "${schema}".pgworker_run_after(successor bigint, predecessors bigint[], on_failure text default 'wait')
+returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp as $$
 begin
@@ -164,11 +157,11 @@ begin
     perform "${schema}".pgworker_wrong('predecessors', 'must be the ids of one job or more', predecessors::text);
   end if;
   perform "${schema}".pgworker_run_all_after(
-    array_fill(successor, array[cardinality(predecessors)]), predecessors, array[successor], array[on_failure], array[stand_in]);
+    array_fill(successor, array[cardinality(predecessors)]), predecessors, array[successor], array[on_failure]);
 end
 $$;
-comment on function "${schema}".pgworker_run_after(bigint, bigint[], text, bigint) is
+comment on function "${schema}".pgworker_run_after(bigint, bigint[], text) is
   'Has a job that this transaction has added start when all the given jobs have succeeded. on_failure says what happens if one of them fails for good, or '
-  'is removed or cancelled: "wait" until it has been run again and succeeds, "fail" too, "run" all the same when all have ended, or "instead": the job '
-  'stand_in, which this transaction has added too, takes its place and runs.';
-revoke execute on function "${schema}".pgworker_run_after(bigint, bigint[], text, bigint) from public;
+  'is removed or cancelled: "wait" until it has been run again and succeeds, "fail" too, "remove" the job, or "run" it all the same when all have ended. '
+  'With "instead" it runs only then, and is removed if all succeed.';
+revoke execute on function "${schema}".pgworker_run_after(bigint, bigint[], text) from public;

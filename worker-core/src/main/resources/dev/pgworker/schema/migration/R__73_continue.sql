@@ -14,15 +14,15 @@ comment on function "${schema}".pgworker_continue() is
   'calling again soon. Waits for nobody.';
 revoke execute on function "${schema}".pgworker_continue() from public;
 
-create or replace function "${schema}".pgworker_tend_continuations(after bigint) returns bigint
+create or replace function "${schema}".pgworker_tend_continuations(inout after bigint, out more boolean)
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp as $$
 begin
   perform "${schema}".pgworker_tend_flows();
-  return "${schema}".pgworker_tend_steps(after);
+  select t.after, t.more into after, more from "${schema}".pgworker_tend_steps(after) t;
 end
 $$;
 comment on function "${schema}".pgworker_tend_continuations(bigint) is
   'Deletes what nobody needs any more of what jobs wait for and have done, of a part of the jobs after this id; returns where to go on, null for at the '
-  'beginning. Call it every 10 seconds.';
+  'beginning, and whether to do so at once. Otherwise call it every 10 seconds.';
 revoke execute on function "${schema}".pgworker_tend_continuations(bigint) from public;

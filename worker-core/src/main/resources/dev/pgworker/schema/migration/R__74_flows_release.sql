@@ -5,45 +5,37 @@
 
 -- An edge and the job that it leads to are locked both or neither, so what is noted of the one is noted of the other. Those that somebody holds do
 -- not count to the limit, so that they stand before no others.
-create or replace function "${schema}".pgworker_note_ends(most int) returns bigint
+create or replace function "${schema}".pgworker_note_ends() returns boolean
 language plpgsql volatile
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
 set search_path = pg_catalog, pg_temp as $$
 declare
-  ids bigint[];
   concerned bigint[];
 begin
   with found as materialized (
     select e.ctid as tid, x.outcome from "${schema}".pgworker_ends x
     join "${schema}".pgworker_flow_edges e on e.predecessor = x.job_id
     join "${schema}".pgworker_flow_waits w on w.job_id = e.successor
-    where x.news and x.outcome is not null and e.outcome is distinct from x.outcome
-    order by x.job_id limit most for update of e, w skip locked),
+    where x.news and e.outcome is distinct from x.outcome
+    order by x.job_id limit 5000 for update of e, w skip locked),
   noted as (
     update "${schema}".pgworker_flow_edges e set outcome = f.outcome from found f where e.ctid = f.tid returning e.successor)
   select array_agg(n.successor) into concerned from noted n;
   update "${schema}".pgworker_flow_waits w set look = true, tries = 0, retry_at = '-infinity'
     where w.job_id = any(concerned) and w.released_at is null and (not w.look or w.tries > 0);
-  with told as (
-    update "${schema}".pgworker_ends x set news = false
-      where x.ctid = any(array(
-        select n.ctid from "${schema}".pgworker_ends n
-        where n.news and n.outcome is not null and not exists (
-          select from "${schema}".pgworker_flow_edges e where e.predecessor = n.job_id and e.outcome is distinct from n.outcome)
-        order by n.job_id limit most for update skip locked))
-      returning x.job_id)
-  select array_agg(t.job_id) into ids from told t;
-  update "${schema}".pgworker_flow_waits w set look = true, tries = 0, retry_at = '-infinity'
-    where w.ctid = any(array(
-      select s.ctid from unnest(ids) d(id) join "${schema}".pgworker_flow_waits s on s.stand_in_of = d.id
-      where s.released_at is null for update of s skip locked));
-  return coalesce(cardinality(ids), 0) + coalesce(cardinality(concerned), 0);
+  update "${schema}".pgworker_ends x set news = false
+    where x.ctid = any(array(
+      select n.ctid from "${schema}".pgworker_ends n
+      where n.news and not exists (
+        select from "${schema}".pgworker_flow_edges e where e.predecessor = n.job_id and e.outcome is distinct from n.outcome)
+      order by n.job_id limit 5000 for update skip locked));
+  return found or concerned is not null;
 end
 $$;
-comment on function "${schema}".pgworker_note_ends(int) is
-  'Notes of some jobs that have ended how, in the edges that lead from them, and has the jobs looked at that wait for them. Returns how much it has done; for '
-  'whoever has the turn.';
-revoke execute on function "${schema}".pgworker_note_ends(int) from public;
+comment on function "${schema}".pgworker_note_ends() is
+  'Notes in the edges of some jobs how those have ended, or that one which had failed has been retried, and has the jobs looked at that wait for them. Returns '
+  'whether it has done anything; for whoever has the turn.';
+revoke execute on function "${schema}".pgworker_note_ends() from public;
 
 -- A group in which one row is refused is halved until that row is alone.
 create or replace function "${schema}".pgworker_settle(ids bigint[], run_ats timestamptz[], errors text[], remove boolean) returns bigint[]
@@ -107,8 +99,7 @@ comment on function "${schema}".pgworker_settle(bigint[], timestamptz[], text[],
   'Has jobs that wait become due at these times, or fail with these errors, or removes them. Returns those that it has changed; for whoever has the turn.';
 revoke execute on function "${schema}".pgworker_settle(bigint[], timestamptz[], text[], boolean) from public;
 
-create or replace function "${schema}".pgworker_flow_decisions(most int)
-returns table (id bigint, decision text, run_at timestamptz, error text)
+create or replace function "${schema}".pgworker_flow_decisions() returns table (id bigint, decision text, run_at timestamptz, error text)
 language plpgsql volatile
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
 set search_path = pg_catalog, pg_temp as $$
@@ -117,24 +108,20 @@ begin
   return query
     select w.job_id,
       case
-        when w.stand_in_of is not null then case
-          when exists (select from "${schema}".pgworker_ends x where x.job_id = w.stand_in_of and x.outcome is not null)
-            or not exists (select from "${schema}".pgworker_flow_waits s where s.job_id = w.stand_in_of and s.released_at is null) then 'remove'
-          end
-        when w.on_failure = 'now' then 'release'
-        when bad.predecessor is not null and w.on_failure in ('fail', 'instead') then w.on_failure
+        when w.on_failure = 'instead' then case when bad.predecessor is not null then 'release' when not open.found then 'remove' end
+        when bad.predecessor is not null and w.on_failure in ('fail', 'remove') then w.on_failure
         when bad.predecessor is not null and w.on_failure = 'wait' or open.found then null
         else 'release'
       end,
       w.run_at,
-      case when bad.predecessor is not null then (
+      case when bad.predecessor is not null and w.on_failure = 'fail' then (
         select concat('Job ', bad.predecessor, ' (', coalesce(x.task_identifier, 'unknown task'), '), for which this one waited, ', case bad.outcome
             when 'failed' then 'has failed' when 'removed' then 'was removed' when 'cancelled' then 'was cancelled' else 'has ended unseen' end,
             ': ' || nullif(left(split_part(x.error, E'\n', 1), 1000), ''))
         from (values (1)) one left join "${schema}".pgworker_ends x on x.job_id = bad.predecessor) end
     from (
       select l.* from "${schema}".pgworker_flow_waits l
-      where l.look and l.retry_at <= clock_timestamp() order by l.retry_at, l.job_id limit most for update skip locked) w
+      where l.look and l.retry_at <= clock_timestamp() order by l.retry_at, l.job_id limit 5000 for update skip locked) w
     left join lateral (
       select e.predecessor, e.outcome from "${schema}".pgworker_flow_edges e
       where e.successor = w.job_id and e.outcome is distinct from 'succeeded' and e.outcome is not null
@@ -145,55 +132,17 @@ begin
         where e.successor = w.job_id and e.outcome is distinct from 'succeeded' and e.outcome is null) as found) open;
 end
 $$;
-comment on function "${schema}".pgworker_flow_decisions(int) is
-  'What becomes of some of the jobs that are to be looked at: "release", "fail", "instead", "remove", or null if they go on waiting.';
-revoke execute on function "${schema}".pgworker_flow_decisions(int) from public;
-
--- The stand-in gets all edges of the job whose place it takes, unless it has them already. One that is not there any more, or waits no longer,
--- leaves nothing but to fail.
-create or replace function "${schema}".pgworker_stand_in(replaced bigint, error text) returns bigint[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp as $$
-declare
-  stand_in bigint;
-  done bigint[];
-begin
-  select w.job_id into stand_in from "${schema}".pgworker_flow_waits w
-    join "${schema}"._private_jobs j on j.id = w.job_id and j.run_at = "${schema}".pgworker_forever()
-    where w.stand_in_of = replaced order by w.job_id desc limit 1 for update of w nowait;
-  if stand_in is null then
-    return "${schema}".pgworker_settle(array[replaced], array[now()], array[error], false);
-  end if;
-  perform from "${schema}".pgworker_flow_edges e
-    where e.successor = any(array[replaced, stand_in]) or e.predecessor = any(array[replaced, stand_in]) for update nowait;
-  done := "${schema}".pgworker_settle(array[replaced], null, null, true);
-  if done <> '{}' then
-    delete from "${schema}".pgworker_flow_edges e where e.successor = replaced and (e.predecessor = stand_in or exists (
-      select from "${schema}".pgworker_flow_edges o where o.successor = stand_in and o.predecessor = e.predecessor));
-    delete from "${schema}".pgworker_flow_edges e where e.predecessor = replaced and (e.successor = stand_in or exists (
-      select from "${schema}".pgworker_flow_edges o where o.successor = e.successor and o.predecessor = stand_in));
-    update "${schema}".pgworker_flow_edges e set successor = stand_in where e.successor = replaced;
-    update "${schema}".pgworker_flow_edges e set predecessor = stand_in where e.predecessor = replaced;
-    update "${schema}".pgworker_flow_waits w set stand_in_of = null, look = true where w.job_id = stand_in;
-  end if;
-  return done;
-exception when lock_not_available or deadlock_detected or integrity_constraint_violation then
-  raise log 'Job % cannot take the place of job %: %', stand_in, replaced, sqlerrm;
-  return '{}';
-end
-$$;
-comment on function "${schema}".pgworker_stand_in(bigint, text) is
-  'Has another job take the place of one that waits, if there is one, or has it fail. Returns the job unless somebody holds it; for whoever has the turn.';
-revoke execute on function "${schema}".pgworker_stand_in(bigint, text) from public;
+comment on function "${schema}".pgworker_flow_decisions() is
+  'What becomes of some of the jobs that are to be looked at: "release", "fail" with an error, "remove", or null if they go on waiting.';
+revoke execute on function "${schema}".pgworker_flow_decisions() from public;
 
 -- What is noted is done by the next call, so that rows that the triggers on the jobs write are locked for a moment only.
-create or replace function "${schema}".pgworker_release_successors(most int default 5000, out more boolean, out held boolean)
+create or replace function "${schema}".pgworker_release_successors(out more boolean, out held boolean)
 language plpgsql volatile security definer
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
 set search_path = pg_catalog, pg_temp as $$
 declare
   decided record;
-  acted bigint[];
   done bigint[];
 begin
   begin
@@ -210,80 +159,63 @@ begin
   select array_agg(d.id) filter (where d.decision is null) as waiting,
       array_agg(d.id order by d.id) filter (where d.decision in ('release', 'fail')) as settled,
       array_agg(d.run_at order by d.id) filter (where d.decision in ('release', 'fail')) as run_ats,
-      array_agg(case when d.decision = 'fail' then d.error end order by d.id) filter (where d.decision in ('release', 'fail')) as errors,
-      array_agg(d.id) filter (where d.decision = 'remove') as removed,
-      array_agg(d.id order by d.id) filter (where d.decision = 'instead') as replaced,
-      array_agg(d.error order by d.id) filter (where d.decision = 'instead') as reasons
-    into decided from "${schema}".pgworker_flow_decisions(most) d;
-  acted := decided.settled || decided.removed || decided.replaced;
-  -- Before a stand-in among them takes the place of another job, which has it looked at again.
+      array_agg(d.error order by d.id) filter (where d.decision in ('release', 'fail')) as errors,
+      array_agg(d.id) filter (where d.decision = 'remove') as removed
+    into decided from "${schema}".pgworker_flow_decisions() d;
   update "${schema}".pgworker_flow_waits w set look = false where w.job_id = any(decided.waiting);
   done := "${schema}".pgworker_settle(decided.settled, decided.run_ats, decided.errors, false)
     || "${schema}".pgworker_settle(decided.removed, null, null, true);
-  for at in 1..coalesce(cardinality(decided.replaced), 0) loop
-    done := done || "${schema}".pgworker_stand_in(decided.replaced[at], decided.reasons[at]);
-  end loop;
   -- A job that has been given another time, or is gone, waits no more. Somebody holds, or refuses, the others that have not been changed.
   with kept as materialized (
-    select j.id from (select unnest(acted) except select unnest(done)) u(id)
+    select j.id from (select unnest(decided.settled || decided.removed) except select unnest(done)) u(id)
     join "${schema}"._private_jobs j on j.id = u.id and j.run_at = "${schema}".pgworker_forever()),
   later as (
     update "${schema}".pgworker_flow_waits w set
         tries = w.tries + 1, retry_at = clock_timestamp() + least(60, 0.05 * 2 ^ least(w.tries, 12)) * interval '1 second'
       where w.job_id = any(array(select k.id from kept k)))
   update "${schema}".pgworker_flow_waits w set look = false, released_at = clock_timestamp()
-    where w.job_id = any(array(select unnest(acted) except select k.id from kept k));
-  update "${schema}".pgworker_flow_waits w set look = true
-    where w.ctid = any(array(
-      select s.ctid from "${schema}".pgworker_flow_waits s
-      where s.stand_in_of = any(acted) and not s.look and s.released_at is null for update skip locked));
-  more := "${schema}".pgworker_note_ends(most) > 0 or done <> '{}' or coalesce(cardinality(decided.waiting), 0) >= most;
+    where w.job_id = any(array(select unnest(decided.settled || decided.removed) except select k.id from kept k));
+  more := "${schema}".pgworker_note_ends() or done <> '{}' or coalesce(cardinality(decided.waiting), 0) >= 5000;
   held := not more and (
     exists (select from "${schema}".pgworker_ends x where x.news) or exists (select from "${schema}".pgworker_flow_waits w where w.look));
 end
 $$;
-comment on function "${schema}".pgworker_release_successors(int) is
+comment on function "${schema}".pgworker_release_successors() is
   'Releases jobs whose predecessors have ended, or does what was asked for if one of those has not succeeded: whether there may be more to be done at once, '
   'and whether somebody holds something, so that it is worth calling again soon. Waits for nobody.';
-revoke execute on function "${schema}".pgworker_release_successors(int) from public;
+revoke execute on function "${schema}".pgworker_release_successors() from public;
 
--- What is known of a job of a flow stays for a while after its end, for those who ask, and as long as a job is there that may read its result.
-create or replace function "${schema}".pgworker_tend_flows(most int default 5000) returns void
+-- What is known of a job of a flow stays for a while after its end, for those who ask, and as long as a job is there that may read its result. Of
+-- that it is looked at again ten minutes later, so that much of it does not stand before the rest.
+create or replace function "${schema}".pgworker_tend_flows() returns void
 language plpgsql volatile security definer
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
 set lock_timeout = '500ms'
 set search_path = pg_catalog, pg_temp as $$
 declare
-  over bigint[];
+  expired record;
 begin
-  if not exists (select from "${schema}".pgworker_flow_waits)
-    and not exists (select from "${schema}".pgworker_ends x where x.flow and x.outcome is not null)
-  then
-    return;
-  end if;
-  update "${schema}".pgworker_flow_waits w set look = true, retry_at = '-infinity'
-    where w.ctid = any(array(
-      select s.ctid from "${schema}".pgworker_flow_waits s
-      where s.stand_in_of is not null and not s.look and s.released_at is null and exists (
-        select from "${schema}".pgworker_ends x where x.job_id = s.stand_in_of and x.outcome is not null)
-      for update skip locked));
-  over := array(
-    select x.job_id from "${schema}".pgworker_ends x
-    where x.flow and x.outcome is not null and x.expires_at < clock_timestamp() and not x.news
-      and not exists (select from "${schema}"._private_jobs j where j.id = x.job_id)
-      and not exists (
-        select from "${schema}".pgworker_flow_edges e join "${schema}"._private_jobs j on j.id = e.successor where e.predecessor = x.job_id)
-    order by x.expires_at limit most for update skip locked);
-  delete from "${schema}".pgworker_flow_edges e where e.successor = any(over);
-  delete from "${schema}".pgworker_flow_edges e where e.predecessor = any(over);
-  delete from "${schema}".pgworker_flow_waits w where w.job_id = any(over);
-  update "${schema}".pgworker_ends x set flow = false where x.job_id = any(over);
+  with old as materialized (
+    select x.job_id, x.news from "${schema}".pgworker_ends x
+    where x.flow and x.outcome is not null and x.expires_at < clock_timestamp() order by x.expires_at limit 5000 for update skip locked)
+  select array_agg(o.job_id) filter (where n.needed) as needed, array_agg(o.job_id) filter (where not n.needed) as over into expired
+    from old o
+    cross join lateral (
+      select o.news or exists (select from "${schema}"._private_jobs j where j.id = o.job_id) or exists (
+        select from "${schema}".pgworker_flow_edges e join "${schema}"._private_jobs j on j.id = e.successor
+        where e.predecessor = o.job_id) as needed) n;
+  update "${schema}".pgworker_ends x set expires_at = clock_timestamp() + interval '10 minutes' where x.job_id = any(expired.needed);
+  delete from "${schema}".pgworker_flow_edges e where e.successor = any(expired.over);
+  delete from "${schema}".pgworker_flow_edges e where e.predecessor = any(expired.over);
+  delete from "${schema}".pgworker_flow_waits w where w.job_id = any(expired.over);
+  update "${schema}".pgworker_ends x set flow = false where x.job_id = any(expired.over);
 exception when lock_not_available or deadlock_detected then
   null;
 end
 $$;
-comment on function "${schema}".pgworker_tend_flows(int) is 'Forgets jobs of flows that have ended a while ago, and that no job needs to know of any more.';
-revoke execute on function "${schema}".pgworker_tend_flows(int) from public;
+comment on function "${schema}".pgworker_tend_flows() is
+  'Forgets jobs of flows that have ended a while ago, and that no job needs to know of any more; 5000 at most.';
+revoke execute on function "${schema}".pgworker_tend_flows() from public;
 
 create or replace function "${schema}".pgworker_predecessors(successor bigint)
 returns table (id bigint, task_identifier text, outcome text, result text, error text)
@@ -298,21 +230,21 @@ $$;
 comment on function "${schema}".pgworker_predecessors(bigint) is 'The jobs that a job waits for, or has waited for, with their results as far as they have ended.';
 revoke execute on function "${schema}".pgworker_predecessors(bigint) from public;
 
-create or replace function "${schema}".pgworker_waits_for(waiting bigint) returns table (open bigint, failed bigint, first_ids bigint[], stand_in_of bigint)
+create or replace function "${schema}".pgworker_waits_for(waiting bigint) returns table (open bigint, failed bigint, first_ids bigint[])
 language sql stable security definer
 set search_path = pg_catalog, pg_temp as $$
-  select count(*) filter (where e.predecessor is not null and e.outcome is null), count(e.outcome), (array_agg(e.predecessor order by e.outcome, e.predecessor))[:10], w.stand_in_of
+  select count(*) filter (where e.predecessor is not null and e.outcome is null), count(e.outcome), (array_agg(e.predecessor order by e.outcome, e.predecessor))[:10]
   from "${schema}".pgworker_flow_waits w
   left join "${schema}".pgworker_flow_edges e on e.successor = w.job_id and e.outcome is distinct from 'succeeded'
   where w.job_id = waiting and w.released_at is null
-  group by w.job_id, w.stand_in_of
+  group by w.job_id
 $$;
 comment on function "${schema}".pgworker_waits_for(bigint) is
-  'For how many jobs a job waits that have not ended, and that have not succeeded; the first ten of those; and the job that it stands in for. No row if it waits for none.';
+  'For how many jobs a job waits that have not ended, and that have not succeeded; and the first ten of those. No row if it waits for none.';
 revoke execute on function "${schema}".pgworker_waits_for(bigint) from public;
 
 create or replace function "${schema}".pgworker_flow_of(member bigint, most int default 1000)
-returns table (id bigint, task_identifier text, state text, ended_at timestamptz, on_failure text, stand_in_of bigint, predecessors bigint[])
+returns table (id bigint, task_identifier text, state text, ended_at timestamptz, on_failure text, predecessors bigint[])
 language plpgsql stable security definer
 set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
@@ -325,8 +257,6 @@ begin
       select n.id from (
         select e.predecessor as id from "${schema}".pgworker_flow_edges e where e.successor = any(border)
         union select e.successor from "${schema}".pgworker_flow_edges e where e.predecessor = any(border)
-        union select w.job_id from "${schema}".pgworker_flow_waits w where w.stand_in_of = any(border)
-        union select w.stand_in_of from "${schema}".pgworker_flow_waits w where w.job_id = any(border) and w.stand_in_of is not null
         except select unnest(members)) n
       order by n.id limit most - cardinality(members));
     exit when border = '{}';
@@ -342,7 +272,7 @@ begin
         when j.run_at > now() then 'scheduled'
         else 'ready'
       end,
-      x.ended_at, w.on_failure, w.stand_in_of,
+      x.ended_at, w.on_failure,
       array(select e.predecessor from "${schema}".pgworker_flow_edges e where e.successor = m.id and e.predecessor = any(members) order by 1)
     from unnest(members) m(id)
     left join "${schema}"._private_jobs j on j.id = m.id

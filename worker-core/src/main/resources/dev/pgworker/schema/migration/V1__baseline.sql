@@ -597,8 +597,7 @@ comment on table "${schema}".pgworker_flow_edges is
   'Which job waits, or has waited, for which, and how that one has ended, as far as the waiting one has been told.';
 create table if not exists "${schema}".pgworker_flow_waits (
   job_id bigint constraint pgworker_flow_waits_pkey primary key,
-  on_failure text not null constraint pgworker_flow_waits_choice_check check (on_failure in ('wait', 'fail', 'run', 'instead', 'now')),
-  stand_in_of bigint,
+  on_failure text not null constraint pgworker_flow_waits_choice_check check (on_failure in ('wait', 'fail', 'run', 'remove', 'instead')),
   run_at timestamptz not null,
   look boolean not null default false,
   tries int not null default 0,
@@ -606,9 +605,8 @@ create table if not exists "${schema}".pgworker_flow_waits (
   released_at timestamptz
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05);
 create index if not exists pgworker_flow_waits_look on "${schema}".pgworker_flow_waits (retry_at, job_id) where look;
-create index if not exists pgworker_flow_waits_stand_in on "${schema}".pgworker_flow_waits (stand_in_of) where stand_in_of is not null;
 comment on table "${schema}".pgworker_flow_waits is
-  'Jobs that wait, or have waited, for others: what becomes of each if one of them does not succeed, for which job it stands in, and when it is to run after '
+  'Jobs that wait, or have waited, for others: what becomes of each if one of them does not succeed, and when it is to run after '
   'that; whether it has to be looked at, not before when, and how often that was in vain; and since when it waits no more.';
 create table if not exists "${schema}".pgworker_flow_turn ();
 create index if not exists pgworker_ends_flow on "${schema}".pgworker_ends (expires_at) where flow and outcome is not null;

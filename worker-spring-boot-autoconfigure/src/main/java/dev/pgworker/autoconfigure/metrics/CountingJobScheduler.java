@@ -7,7 +7,6 @@ import java.util.function.Supplier;
 import java.util.stream.Stream;
 
 import org.jspecify.annotations.Nullable;
-import org.springframework.core.ParameterizedTypeReference;
 
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobHandle;
@@ -63,14 +62,14 @@ final class CountingJobScheduler implements JobScheduler {
     }
 
     @Override
-    public <R> JobHandle<R> addJobForResult(JobRequest request, ParameterizedTypeReference<R> resultType) {
+    public <R> JobHandle<R> addJobForResult(JobRequest request, Class<R> resultType) {
         JobHandle<R> handle = scheduler.addJobForResult(request, resultType);
         metrics.get().enqueued(request.identifier(), 1);
         return handle;
     }
 
     @Override
-    public <R> JobHandle<R> resultOf(long jobId, ParameterizedTypeReference<R> resultType) {
+    public <R> JobHandle<R> resultOf(long jobId, Class<R> resultType) {
         return scheduler.resultOf(jobId, resultType);
     }
 }

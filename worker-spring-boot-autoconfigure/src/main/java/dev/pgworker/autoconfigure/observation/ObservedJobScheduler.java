@@ -8,7 +8,6 @@ import java.util.stream.Stream;
 import io.micrometer.observation.Observation;
 import io.micrometer.observation.ObservationRegistry;
 import org.jspecify.annotations.Nullable;
-import org.springframework.core.ParameterizedTypeReference;
 
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobHandle;
@@ -64,7 +63,7 @@ final class ObservedJobScheduler implements JobScheduler {
     }
 
     @Override
-    public <R> JobHandle<R> addJobForResult(JobRequest request, ParameterizedTypeReference<R> resultType) {
+    public <R> JobHandle<R> addJobForResult(JobRequest request, Class<R> resultType) {
         if (request == null) {
             return scheduler.addJobForResult(request, resultType); // which says what is wrong
         }
@@ -72,7 +71,7 @@ final class ObservedJobScheduler implements JobScheduler {
     }
 
     @Override
-    public <R> JobHandle<R> resultOf(long jobId, ParameterizedTypeReference<R> resultType) {
+    public <R> JobHandle<R> resultOf(long jobId, Class<R> resultType) {
         return scheduler.resultOf(jobId, resultType);
     }
 

@@ -1,6 +1,5 @@
 package dev.pgworker.internal.engine.run;
 
-import java.lang.reflect.Type;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
@@ -15,10 +14,10 @@ import java.util.concurrent.ConcurrentHashMap;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import org.jspecify.annotations.Nullable;
-import org.springframework.core.ParameterizedTypeReference;
 import org.springframework.transaction.support.TransactionSynchronizationManager;
 
 import dev.pgworker.internal.argument.Arguments;
+import dev.pgworker.internal.engine.run.StepRuns.Recording;
 import dev.pgworker.internal.store.StepStore.Ended;
 import dev.pgworker.internal.store.StepStore.Recorded;
 import dev.pgworker.job.Job;
@@ -87,83 +86,49 @@ final class AttemptSteps implements JobSteps {
     @Override
     public <T extends @Nullable Object, E extends Exception> T run(String name, Class<T> type, Work<T, E> work)
             throws E {
-        return run(name, (Type) Arguments.requireNonNull("type", type), work);
-    }
-
-    @Override
-    public <T extends @Nullable Object, E extends Exception> T run(
-            String name, ParameterizedTypeReference<T> type, Work<T, E> work) throws E {
-        return run(name, Arguments.requireNonNull("type", type).getType(), work);
-    }
-
-    @Override
-    public <E extends Exception> void run(String name, Action<E> action) throws E {
-        Arguments.requireNonNull("action", action);
-        Object unused = this.<@Nullable Object, E>run(name, (Type) Void.class, step -> {
-            action.run(step);
-            return null;
-        });
-    }
-
-    private <T extends @Nullable Object, E extends Exception> T run(String given, Type type, Work<T, E> work) throws E {
         Arguments.requireNonNull("work", work);
-        String name = begin("name", given);
-        Recorded before = recorded(name, Kind.RUN, Kind.TRANSACTION);
-        if (before != null) {
-            return result(before, type);
-        }
-        long start = System.nanoTime();
-        running.add(Thread.currentThread());
-        T result;
-        try {
-            result = work.run(new Running(name));
-        } finally {
-            running.remove(Thread.currentThread());
-        }
-        runs.end(job, ended(name, Kind.RUN, start, type, result));
-        return result;
+        return step(name, Kind.RUN, type, (step, recording) -> {
+            T result;
+            running.add(Thread.currentThread());
+            try {
+                result = work.run(step);
+            } finally {
+                running.remove(Thread.currentThread());
+            }
+            runs.end(job, recording.of(result));
+            return result;
+        });
     }
 
     @Override
     public <T extends @Nullable Object, E extends Exception> T inTransaction(
             String name, Class<T> type, Transaction<T, E> work) throws E {
-        return inTransaction(name, (Type) Arguments.requireNonNull("type", type), work);
-    }
-
-    @Override
-    public <T extends @Nullable Object, E extends Exception> T inTransaction(
-            String name, ParameterizedTypeReference<T> type, Transaction<T, E> work) throws E {
-        return inTransaction(name, Arguments.requireNonNull("type", type).getType(), work);
-    }
-
-    @Override
-    public <E extends Exception> void inTransaction(String name, TransactionalAction<E> action) throws E {
-        Arguments.requireNonNull("action", action);
-        Object unused = this.<@Nullable Object, E>inTransaction(name, (Type) Void.class, () -> {
-            action.run();
-            return null;
-        });
-    }
-
-    private <T extends @Nullable Object, E extends Exception> T inTransaction(
-            String given, Type type, Transaction<T, E> work) throws E {
         Arguments.requireNonNull("work", work);
+        return step(name, Kind.TRANSACTION, type, (step, recording) -> runs.inTransaction(job, work, recording));
+    }
+
+    /** Runs a step and records it. */
+    private interface Recorder<T extends @Nullable Object, E extends Exception> {
+        T run(Step step, Recording<T> recording) throws E;
+    }
+
+    private <T extends @Nullable Object, E extends Exception> T step(
+            String given, Kind kind, Class<T> type, Recorder<T, E> recorder) throws E {
+        Arguments.requireNonNull("type", type);
         String name = begin("name", given);
         Recorded before = recorded(name, Kind.RUN, Kind.TRANSACTION);
         if (before != null) {
             return result(before, type);
         }
         long start = System.nanoTime();
-        return runs.inTransaction(job, work, result -> ended(name, Kind.TRANSACTION, start, type, result));
-    }
-
-    private Ended ended(String name, Kind kind, long start, Type type, @Nullable Object result) {
-        return new Ended(
-                name,
-                kind,
-                Duration.ofNanos(System.nanoTime() - start),
-                type == Void.class ? null : type.getTypeName(),
-                runs.encode(job, name, result));
+        return recorder.run(
+                new Running(name),
+                result -> new Ended(
+                        name,
+                        kind,
+                        Duration.ofNanos(System.nanoTime() - start),
+                        type == Void.class ? null : type.getTypeName(),
+                        runs.encode(job, name, result)));
     }
 
     @Override
@@ -272,7 +237,7 @@ final class AttemptSteps implements JobSteps {
     }
 
     @SuppressWarnings({"unchecked", "NullAway", "TypeParameterUnusedInFormals"}) // what is recorded as null was null
-    private <T extends @Nullable Object> T result(Recorded step, Type type) {
+    private <T extends @Nullable Object> T result(Recorded step, Class<T> type) {
         String json = type == Void.class ? null : runs.result(job, step);
         return json == null
                 ? null

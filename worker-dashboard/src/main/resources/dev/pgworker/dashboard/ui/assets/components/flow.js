@@ -16,7 +16,8 @@ const PAGE = 200;
 
 const BOX = { width: 168, height: 40, gapX: 56, gapY: 14 };
 
-const CHOICES = { wait: "waits", fail: "fails too", run: "runs all the same", instead: "another job runs" };
+const CHOICES = { wait: "waits", fail: "fails too", run: "runs all the same", remove: "is removed",
+  instead: "runs then only" };
 
 /** The flow of a job; nothing if it belongs to none. */
 export function FlowPanel({ id, version }) {
@@ -41,14 +42,13 @@ function noteOf(members, most) {
   return members.length >= most ? `the nearest ${number(members.length)} jobs` : plural(members.length, "job");
 }
 
-/* A job stands to the right of all that it waits for, and a stand-in below the job whose place it takes. */
+/* A job stands to the right of all that it waits for. */
 function layout(members) {
   const byId = new Map(members.map((one) => [one.id, { ...one, rank: null }]));
   const rank = (node, seen) => {
     if (node.rank === null && !seen.has(node.id)) {
       seen.add(node.id);
-      const before = node.standInOf !== null ? (byId.get(node.standInOf)?.predecessors ?? []) : node.predecessors;
-      node.rank = Math.max(0, ...before.map((id) => (byId.has(id) ? rank(byId.get(id), seen) + 1 : 0)));
+      node.rank = Math.max(0, ...node.predecessors.map((id) => (byId.has(id) ? rank(byId.get(id), seen) + 1 : 0)));
     }
     return node.rank ?? 0;
   };
@@ -75,29 +75,19 @@ function Graph({ members, id }) {
   const nodes = [...byId.values()];
   const width = 24 + columns.length * (BOX.width + BOX.gapX) - BOX.gapX;
   const height = 24 + Math.max(...columns.map((column) => column.length)) * (BOX.height + BOX.gapY) - BOX.gapY;
-  const edges = nodes
-    .flatMap((node) => [
-      ...node.predecessors.map((before) => ({ from: byId.get(before), to: node })),
-      ...(node.standInOf !== null ? [{ from: byId.get(node.standInOf), to: node, standIn: true }] : []),
-    ])
+  const edges = nodes.flatMap((node) => node.predecessors.map((before) => ({ from: byId.get(before), to: node })))
     .filter((edge) => edge.from);
   return html`<div class="flow-graph" tabindex="0" role="region" aria-label="Graph of the flow">
     <svg width=${width} height=${height} viewBox=${`0 0 ${width} ${height}`} role="group">
-      ${edges.map(
-        (edge) => html`<path key=${edge.from.id + "-" + edge.to.id}
-        class=${"flow-edge" + (edge.standIn ? " stand-in" : "") + (edge.from.state === "succeeded" ? " done" : "")}
-        d=${pathOf(edge)} aria-hidden="true" />`,
-      )}
+      ${edges.map((edge) => html`<path key=${edge.from.id + "-" + edge.to.id}
+        class=${"flow-edge" + (edge.to.onFailure === "instead" ? " instead" : "") + (edge.from.state === "succeeded" ? " done" : "")}
+        d=${pathOf(edge)} aria-hidden="true" />`)}
       ${nodes.map((node) => html`<${Node} key=${node.id} node=${node} current=${node.id === Number(id)} />`)}
     </svg>
   </div>`;
 }
 
-function pathOf({ from, to, standIn }) {
-  if (standIn) {
-    const x = xOf(from) + BOX.width / 2;
-    return `M${x} ${yOf(from) + BOX.height / 2}L${xOf(to) + BOX.width / 2} ${yOf(to) + BOX.height / 2}`;
-  }
+function pathOf({ from, to }) {
   const x1 = xOf(from) + BOX.width;
   const y1 = yOf(from) + BOX.height / 2;
   const x2 = xOf(to);
@@ -145,9 +135,6 @@ function Members({ members, id }) {
     }`;
 }
 
-function waitsFor({ predecessors, standInOf }) {
-  if (standInOf !== null) {
-    return `may replace ${standInOf}`;
-  }
+function waitsFor({ predecessors }) {
   return predecessors.length <= 5 ? predecessors.join(", ") : plural(predecessors.length, "job");
 }
