@@ -170,6 +170,33 @@ class StepsTest {
     }
 
     @Test
+    void twoVersionsOfAHandlerShareTheRecord() {
+        TaskHandler<Integer> former = (n, context) -> version(n, context, "a", "b");
+        TaskHandler<Integer> latter = (n, context) -> version(n, context, "a", "new", "b");
+        start(former);
+        start(latter);
+        for (int n = 0; n < 20; n++) {
+            add(n);
+        }
+        events.await(JobCompleted.class, 20);
+        for (int n = 0; n < 20; n++) {
+            assertThat(List.of(count("a" + n), count("b" + n), count("c" + n))).containsExactly(1, 1, 4);
+            assertThat(count("new" + n)).isLessThanOrEqualTo(1);
+        }
+    }
+
+    /** Fails three times before its last step. */
+    private void version(int n, JobContext context, String... names) {
+        int attempt = effect("c" + n);
+        for (String name : names) {
+            if (name.equals("b") && attempt < 4) {
+                throw new IllegalStateException("not yet");
+            }
+            context.steps().run(name, step -> effect(name + n));
+        }
+    }
+
+    @Test
     void aStepThatFailsIsRunAgainAndOneInATransactionLeavesNothing() {
         start((n, context) -> {
             context.steps().run("one", step -> effect("one"));
@@ -522,6 +549,15 @@ class StepsTest {
                 .single();
     }
 
+    /** Waits until a signal for which no job waits has been looked at, and nobody holds it. */
+    private void awaitSeen() {
+        Awaitility.await()
+                .until(() -> db.sql("select count(*) from {schema}.pgworker_signals where not fresh")
+                                .query(Long.class)
+                                .single()
+                        == 1);
+    }
+
     @Test
     void aSignalThatComesFirstIsKeptAndTheJobDoesNotEvenStop() {
         start((n, context) -> {
@@ -531,6 +567,7 @@ class StepsTest {
         db.sql("select {schema}.pgworker_signal('approval', '{\"by\": \"bob\"}')")
                 .query()
                 .singleRow();
+        awaitSeen();
 
         add(1);
 
@@ -724,15 +761,11 @@ class StepsTest {
 
         assertThat(events.await(JobCompleted.class).job().id()).isEqualTo(waiting.id());
         signals.send("go", null);
-        Awaitility.await()
-                .until(() -> db.sql("select count(*) from {schema}.pgworker_signals where not fresh")
-                                .query(Long.class)
-                                .single()
-                        == 1);
+        awaitSeen();
         db.changes()
                 .reschedule(
-                        List.of(failed.id()),
-                        Rescheduling.builder().runAt(Instant.EPOCH).attempts(0).build());
+                        List.of(failed.id()), Rescheduling.builder().attempts(0).build());
+        db.sql("select {schema}.pgworker_tend_steps(-1)").query().singleRow();
         events.await(JobCompleted.class, 2);
         assertThat(kept()).isZero();
     }

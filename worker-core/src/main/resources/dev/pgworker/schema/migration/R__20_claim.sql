@@ -357,6 +357,8 @@ begin
       raise exception 'a trigger keeps a queue from being locked' using errcode = '27000';
     end if;
   end if;
+  -- The triggers that write ends have nothing to do.
+  perform set_config('pgworker.ending', 'claimed', true);
   return query
     update "${schema}"._private_jobs j set attempts = j.attempts + 1, locked_at = claimed_at, locked_by = request.worker_id
       where j.ctid = any(taken)
@@ -365,6 +367,7 @@ begin
         case when j.created_at <> j.run_at then j.created_at end, case when j.updated_at <> j.created_at then j.updated_at end,
         j.key, j.revision, j.flags, j.ctid, j.locked_at;
   get diagnostics claimed = row_count;
+  perform set_config('pgworker.ending', '', true);
   if claimed < cardinality(taken) then
     raise exception 'a trigger keeps a job from being claimed' using errcode = '27000';
   end if;
@@ -400,12 +403,14 @@ declare
     for update skip locked);
   claimed int;
 begin
+  perform set_config('pgworker.ending', 'claimed', true);
   return query
     update "${schema}"._private_jobs j set attempts = j.attempts + 1, locked_at = claimed_at, locked_by = request.worker_id
       where j.ctid = any(taken)
       returning j.id, null::int, null::text, j.task_id, "${schema}".pgworker_short(j.payload),
         j.priority, j.run_at, j.attempts, j.max_attempts, j.last_error, j.created_at, j.updated_at, j.key, j.revision, j.flags, j.ctid, j.locked_at;
   get diagnostics claimed = row_count;
+  perform set_config('pgworker.ending', '', true);
   if claimed < cardinality(taken) then
     raise exception 'a trigger keeps a job from being claimed' using errcode = '27000';
   end if;

@@ -300,7 +300,8 @@ begin
   if not exists (
     select from pg_trigger t where t.tgrelid = '"${schema}"._private_jobs'::regclass and t.tgname = 'pgworker_history_updated') then
     create trigger pgworker_history_updated after update on "${schema}"._private_jobs
-      referencing old table as old_jobs new table as new_jobs for each statement execute function "${schema}".pgworker_record_updated();
+      referencing old table as old_jobs new table as new_jobs for each statement
+      when (current_setting('pgworker.ending', true) is distinct from 'claimed') execute function "${schema}".pgworker_record_updated();
   end if;
 end
 $triggers$;

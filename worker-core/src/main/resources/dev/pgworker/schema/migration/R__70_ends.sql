@@ -195,7 +195,8 @@ begin
   if not exists (
     select from pg_trigger t where t.tgrelid = '"${schema}"._private_jobs'::regclass and t.tgname = 'pgworker_ends_updated') then
     create trigger pgworker_ends_updated after update on "${schema}"._private_jobs
-      referencing new table as new_jobs for each statement execute function "${schema}".pgworker_end();
+      referencing new table as new_jobs for each statement
+      when (current_setting('pgworker.ending', true) is distinct from 'claimed') execute function "${schema}".pgworker_end();
   end if;
 end
 $triggers$;

@@ -12,7 +12,7 @@ import dev.pgworker.job.Task;
 import dev.pgworker.task.JobContext;
 import dev.pgworker.task.JobHandler;
 
-/** Imports a catalog page by page, and goes on after the last page imported when it runs again. */
+/** Imports a catalog page by page. Each page is a step, so a later attempt goes on after the last page imported. */
 @Component
 class CatalogImport {
 
@@ -33,22 +33,18 @@ class CatalogImport {
     @JobHandler("import_catalog")
     void run(Catalog catalog, JobContext context) throws InterruptedException {
         long job = context.job().id();
-        for (int page = lastPageOf(job) + 1; page <= catalog.pages(); page++) {
-            Thread.sleep(timePerPage.toMillis());
-            save(job, page);
-            log.info("Imported page {} of {}", page, catalog.pages());
+        for (int i = 1; i <= catalog.pages(); i++) {
+            int page = i;
+            context.steps().inTransaction("page", () -> {
+                Thread.sleep(timePerPage.toMillis());
+                save(job, page);
+                log.info("Imported page {} of {}", page, catalog.pages());
+            });
         }
         log.info("Done");
     }
 
-    private int lastPageOf(long job) {
-        return jdbc.sql("select coalesce(max(page), 0) from imported_page where job_id = ?")
-                .param(job)
-                .query(Integer.class)
-                .single();
-    }
-
-    /** Writes the page and how far the job has come: here both are one row, in general one transaction. */
+    /** Is committed together with the record of the step. */
     private void save(long job, int page) {
         jdbc.sql("insert into imported_page (job_id, page, process) values (?, ?, ?)")
                 .params(job, page, ProcessHandle.current().pid())
