@@ -37,11 +37,15 @@ set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_has
 set search_path = pg_catalog, pg_temp as $$
 declare
   gone bigint[] := "${schema}".pgworker_keep_ends(predecessors, null, true);
+  failed constant bigint[] := array(
+    select j.id from (select distinct u.id from unnest(predecessors) u(id) order by u.id) g
+    cross join lateral (select h.* from "${schema}"._private_jobs h where h.id = g.id for share offset 0) j
+    where j.attempts >= j.max_attempts and j.locked_at is null);
 begin
-  perform from "${schema}"._private_jobs j where j.id = any(predecessors) order by j.id for share;
-  update "${schema}".pgworker_ends x set outcome = 'failed', error = j.last_error, ended_at = now(), expires_at = now() + x.keep_for, news = true
-    from "${schema}"._private_jobs j
-    where x.job_id = any(predecessors) and x.outcome is null and j.id = x.job_id and j.attempts >= j.max_attempts and j.locked_at is null;
+  update "${schema}".pgworker_ends x set
+      outcome = 'failed', error = (select j.last_error from "${schema}"._private_jobs j where j.id = x.job_id),
+      ended_at = now(), expires_at = now() + x.keep_for, news = true
+    where x.job_id = any(failed) and x.outcome is null;
   if gone <> '{}' then
     insert into "${schema}".pgworker_ends (job_id, task_identifier, outcome, result, error, ended_at, expires_at)
       select distinct on (h.job_id) h.job_id, h.task_identifier, h.outcome, h.result, h.error, h.ended_at, now() + interval '1 hour'
