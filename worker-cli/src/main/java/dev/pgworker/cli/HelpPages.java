@@ -17,7 +17,7 @@ final class HelpPages {
 
     /** Options of every command, by their longest names, that {@code help connection} explains. */
     private static final Set<String> CONNECTION =
-            Set.of("--connection", "--user", "--password", "--password-file", "--schema", "--verbose", "--version");
+            Set.of("--connection", "--user", "--password", "--password-file", "--schema", "--verbose");
 
     private HelpPages() {}
 
@@ -48,16 +48,15 @@ final class HelpPages {
 
     /** Leaves out of the help of each command what all share, and abbreviates its synopsis. */
     static void shorten(CommandLine program) {
+        if (!program.getCommandName().equals("connection")) {
+            program.getHelpSectionMap().put(UsageMessageSpec.SECTION_KEY_OPTION_LIST, HelpPages::ownOptions);
+        }
         program.getSubcommands().forEach((name, command) -> {
-            if (!name.equals("connection")) {
-                command.getHelpSectionMap().put(UsageMessageSpec.SECTION_KEY_OPTION_LIST, HelpPages::ownOptions);
-            }
             List<String> sections =
                     new ArrayList<>(command.getCommandSpec().usageMessage().sectionKeys());
             sections.remove(UsageMessageSpec.SECTION_KEY_EXIT_CODE_LIST_HEADING);
             sections.remove(UsageMessageSpec.SECTION_KEY_EXIT_CODE_LIST);
             command.getCommandSpec().usageMessage().sectionKeys(sections);
-            command.getCommandSpec().usageMessage().abbreviateSynopsis(true);
             shorten(command);
         });
         program.getCommandSpec().usageMessage().abbreviateSynopsis(true);
@@ -65,8 +64,8 @@ final class HelpPages {
 
     private static String ownOptions(Help help) {
         List<OptionSpec> own = help.commandSpec().options().stream()
-                .filter(option -> !option.inherited() || !CONNECTION.contains(option.longestName()))
-                .filter(option -> !option.longestName().equals("--version"))
+                .filter(option -> !CONNECTION.contains(option.longestName()))
+                .filter(option -> !option.inherited() || !option.longestName().equals("--version"))
                 .toList();
         return help.optionListExcludingGroups(own) + "Database, schema and log: worker-cli help connection"
                 + System.lineSeparator();

@@ -19,7 +19,10 @@ import dev.pgworker.limit.LimitStatus;
 import dev.pgworker.limit.LimitUsage;
 
 /** Looks at the limits of the database, and makes, changes or deletes them. */
-@Command(name = "limits", description = "List, show, create, update and delete limits across all workers.")
+@Command(
+        name = "limits",
+        description = "List, show, create, update and delete limits across all workers.",
+        footer = {"  worker-cli limits list", "  worker-cli help limits put"})
 final class LimitsCommand {
 
     /** Lists limits. */

@@ -835,8 +835,10 @@ class CommandTest {
         assertThat(terminal.output()).contains("--url", "--password-file", "--schema", "--output", "--verbose");
         assertThat(terminal.run("--help")).isZero();
         assertThat(terminal.output())
-                .contains("--url", "Exit status", "worker-cli help connection")
-                .doesNotContain("\n  connection ");
+                .contains("--version", "--schema-only", "Exit status", "worker-cli help connection")
+                .doesNotContain("--url", "\n  connection ");
+        assertThat(terminal.run("help", "limits")).isZero();
+        assertThat(terminal.output()).contains("Examples:\n  worker-cli limits list\n");
     }
 
     @Test

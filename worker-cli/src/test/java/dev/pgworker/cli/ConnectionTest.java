@@ -201,7 +201,7 @@ class ConnectionTest {
             "add x",
             "retry 1",
             "complete 1 -y",
-            "cleanup -y",
+            "cleanup gc_job_queues -y",
             "validate",
             "workers",
             "queues",
@@ -245,8 +245,9 @@ class ConnectionTest {
 
     @Test
     void saysThatTheSchemaIsOfAnotherKind() {
-        for (String command :
-                new String[] {"stats", "list", "show 1", "add x", "retry 1", "cleanup -y", "workers", "queues"}) {
+        for (String command : new String[] {
+            "stats", "list", "show 1", "add x", "retry 1", "cleanup gc_job_queues -y", "workers", "queues"
+        }) {
             for (String schema : new String[] {"nothing", "old"}) {
                 String[] args = (command + " -s " + schema).split(" ");
                 assertThat(terminal.run(args)).as(command).isEqualTo(ExitStatus.SCHEMA);

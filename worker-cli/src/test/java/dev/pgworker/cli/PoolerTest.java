@@ -58,7 +58,7 @@ class PoolerTest {
             "schedules resume daily",
             "schedules delete daily --yes",
             "crontab list",
-            "cleanup -y",
+            "cleanup gc_job_queues -y",
             "sweep --threshold 30m -y",
             "force-unlock nobody -y");
 
