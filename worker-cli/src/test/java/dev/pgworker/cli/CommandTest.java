@@ -327,7 +327,7 @@ class CommandTest {
     void showsWhyAJobWaitsAndHowFarItIs() throws Exception {
         String id = add("mail");
         assertThat(terminal.run("show", id)).isZero();
-        assertThat(terminal.output()).contains("Waits:      No live worker says that it serves task \"mail\";");
+        assertThat(terminal.output()).contains("Waits:      No live worker serves task \"mail\";");
         sql("update graphile_worker._private_jobs set locked_at = now() - interval '3 min', locked_by = 'w'");
         sql(
                 "insert into graphile_worker.pgworker_running (worker_id, job_id, locked_at, started_at, done, total, text, updated_at)"

@@ -24,6 +24,9 @@ class AccessibilityTest extends DashboardTest {
             "jobs?key=nothing",
             "jobs/{failed}",
             "jobs/{ended}",
+            "jobs/{stepped}",
+            "jobs/{flow}",
+            "jobs/{large-flow}",
             "history?task=send_mail",
             "queues",
             "tasks",
@@ -47,10 +50,17 @@ class AccessibilityTest extends DashboardTest {
         stock.heldBy("dead-worker");
         stock.schedules();
         stock.limited();
+        Job stepped = stock.stepped();
+        long flow = stock.flow(3);
+        long largeFlow = stock.flow(60);
         Job ended = shop.jobs().addJob("send_mail", Map.of("to", "ada"));
         browser.await(() -> !stock.exists(ended));
         return PAGES.stream()
-                .map(page -> page.replace("{failed}", "" + failed.id()).replace("{ended}", "" + ended.id()))
+                .map(page -> page.replace("{failed}", "" + failed.id())
+                        .replace("{ended}", "" + ended.id())
+                        .replace("{stepped}", "" + stepped.id())
+                        .replace("{flow}", "" + flow)
+                        .replace("{large-flow}", "" + largeFlow))
                 .map(page -> DynamicTest.dynamicTest("/" + page, () -> hasNoViolations(page)));
     }
 

@@ -14,6 +14,7 @@ import org.springframework.jdbc.core.simple.JdbcClient;
 import tools.jackson.databind.JsonNode;
 
 import dev.pgworker.autoconfigure.WorkerInstances;
+import dev.pgworker.flow.JobFlows;
 import dev.pgworker.job.JobQueries;
 import dev.pgworker.job.JobScheduler;
 import dev.pgworker.limit.JobLimits;
@@ -93,6 +94,12 @@ final class Shop implements AutoCloseable {
         return context.getBean(WorkerInstances.class)
                 .get(WorkerInstances.DEFAULT)
                 .recurringJobs();
+    }
+
+    JobFlows flows() {
+        return context.getBean(WorkerInstances.class)
+                .get(WorkerInstances.DEFAULT)
+                .jobFlows();
     }
 
     JobLimits limits() {

@@ -7,6 +7,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
+import dev.pgworker.flow.FlowJob;
+import dev.pgworker.flow.JobFlow;
+import dev.pgworker.flow.OnFailure;
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobSpec;
 import dev.pgworker.limit.Limit;
@@ -129,6 +132,35 @@ final class Stock {
                 "update graphile_worker._private_jobs set locked_at = now(), locked_by = ?, attempts = 1 where id = ?",
                 worker,
                 job.id());
+    }
+
+    /** Adds a job with a step that has ended, and one that waits for a signal. */
+    Job stepped() {
+        Job job = label(9);
+        String step =
+                "insert into graphile_worker.pgworker_steps (job_id, revision, name, kind, signal, claim, attempt, started_at, "
+                        + "ended_at, due_at, result_type, result) values (?, 0, ?, ?, ?, now(), 1, now() - interval '3 minutes', ";
+        change(
+                step + "now() - interval '2 minutes', null, 'Charge', '{\"id\": \"ch_31\"}')",
+                job.id(),
+                "charge the card",
+                "run",
+                null);
+        change(step + "null, now() + interval '2 days', null, null)", job.id(), "approval", "wait", "approval");
+        return job;
+    }
+
+    /** Adds jobs that wait for one, one that waits for these, another that runs instead if one fails, and returns the id of this one. */
+    long flow(int parts) {
+        JobFlow flow = new JobFlow();
+        FlowJob orders = flow.add("collect_orders", Map.of());
+        List<FlowJob> rendered = new ArrayList<>();
+        for (int i = 0; i < parts; i++) {
+            rendered.add(flow.add("render_part", Map.of("part", i)).after(orders));
+        }
+        FlowJob report = flow.add("assemble_report_of_the_month", Map.of()).after(rendered);
+        FlowJob unused = flow.add("apologise", Map.of()).after(rendered).onFailure(OnFailure.INSTEAD);
+        return shop.flows().add(flow).job(report).id();
     }
 
     /** Makes a schedule that is due once a year. */

@@ -120,7 +120,7 @@ final class JobWaits {
                     null,
                     null,
                     "Has failed permanently after " + count(job.attempts.made, "attempt")
-                            + ". It runs again if it is made to run now or its attempts are set.");
+                            + ". Retry it to run it again.");
         }
         Optional<JobWait> predecessors = job.waits ? FlowWaits.of(client, schema, job.id) : Optional.empty();
         if (predecessors.isPresent()) {
@@ -207,8 +207,8 @@ final class JobWaits {
                         worker -> !worker.stale() && TaskOverview.tasks(worker).contains(job.task));
         String unserved = served
                 ? ""
-                : " No live worker says that it serves task \"" + job.task
-                        + "\"; workers of Node.js do not say what they serve.";
+                : " No live worker serves task \"" + job.task
+                        + "\"; workers for Node.js do not register.";
         if (job.limited) {
             return LimitWaits.of(client, schema, job.id, unserved);
         }

@@ -173,10 +173,11 @@ begin
       select from unnest(names) l(name)
       cross join lateral (
         select from "${schema}"._private_jobs j
-        where j.locked_at = '9999-01-01 00:00:00+00' and j.locked_by collate "C" = 'pgworker-limit:' || l.name limit most) j limit most) w);
+        where j.locked_at = '9999-01-01 00:00:00+00' and j.locked_by collate "C" = 'pgworker-limit:' || l.name
+          and j.run_at <= now() limit most) j limit most) w);
 end
 $$;
-comment on function "${schema}".pgworker_lane_size(text[], bigint) is 'How many jobs wait in these lanes, at most so many are counted.';
+comment on function "${schema}".pgworker_lane_size(text[], bigint) is 'How many due jobs wait in these lanes, at most so many are counted.';
 
 create or replace function "${schema}".pgworker_limit_usage(name text, after_value text default null, most int default 100)
 returns table (value text, running bigint, waiting bigint, tokens float8, next_at timestamptz)

@@ -99,8 +99,8 @@ class JobWaitsTest {
                 Reason.QUEUE_RUNS,
                 0,
                 "Is next in " + running
-                        + ", which has sent no heartbeat for too long. No live worker says that it serves task"
-                        + " \"mail\"; workers of Node.js do not say what they serve.");
+                        + ", which has sent no heartbeat for too long. No live worker serves task"
+                        + " \"mail\"; workers for Node.js do not register.");
     }
 
     @Test
@@ -117,7 +117,7 @@ class JobWaitsTest {
                 id,
                 Reason.NO_WORKER,
                 null,
-                "No live worker says that it serves task \"mail\"; workers of Node.js do not say what they serve.");
+                "No live worker serves task \"mail\"; workers for Node.js do not register.");
     }
 
     @Test

@@ -1,6 +1,6 @@
 /* The jobs that wait for each other: a graph of those that can be read, a table of many. */
 
-import { html, useState } from "../lib.js";
+import { html, useEffect, useMemo, useRef, useState } from "../lib.js";
 import { Link } from "../router.js";
 import { useApi } from "../session.js";
 import { useResource } from "../resource.js";
@@ -38,8 +38,12 @@ export function FlowPanel({ id, version }) {
   </${Panel}>`;
 }
 
+/* "the nearest 51 jobs: 2 failed, 49 ready". */
 function noteOf(members, most) {
-  return members.length >= most ? `the nearest ${number(members.length)} jobs` : plural(members.length, "job");
+  const jobs = members.length >= most ? `the nearest ${number(members.length)} jobs` : plural(members.length, "job");
+  const counts = new Map();
+  members.forEach(({ state }) => counts.set(state, (counts.get(state) ?? 0) + 1));
+  return `${jobs}: ${[...counts].map(([state, count]) => `${number(count)} ${state}`).join(", ")}`;
 }
 
 /* A job stands to the right of all that it waits for. */
@@ -71,13 +75,22 @@ const xOf = (node) => 12 + node.rank * (BOX.width + BOX.gapX);
 const yOf = (node) => 12 + node.row * (BOX.height + BOX.gapY);
 
 function Graph({ members, id }) {
+  const box = useRef(null);
+  // The job of the page may lie beyond the edge of the graph.
+  useEffect(() => {
+    const own = box.current.querySelector(".current rect");
+    if (own) {
+      box.current.scrollLeft = own.x.baseVal.value - (box.current.clientWidth - BOX.width) / 2;
+      box.current.scrollTop = own.y.baseVal.value - (box.current.clientHeight - BOX.height) / 2;
+    }
+  }, [id]);
   const { byId, columns } = layout(members);
   const nodes = [...byId.values()];
   const width = 24 + columns.length * (BOX.width + BOX.gapX) - BOX.gapX;
   const height = 24 + Math.max(...columns.map((column) => column.length)) * (BOX.height + BOX.gapY) - BOX.gapY;
   const edges = nodes.flatMap((node) => node.predecessors.map((before) => ({ from: byId.get(before), to: node })))
     .filter((edge) => edge.from);
-  return html`<div class="flow-graph" tabindex="0" role="region" aria-label="Graph of the flow">
+  return html`<div class="flow-graph" ref=${box} tabindex="0" role="region" aria-label="Graph of the flow">
     <svg width=${width} height=${height} viewBox=${`0 0 ${width} ${height}`} role="group">
       ${edges.map((edge) => html`<path key=${edge.from.id + "-" + edge.to.id}
         class=${"flow-edge" + (edge.to.onFailure === "instead" ? " instead" : "") + (edge.from.state === "succeeded" ? " done" : "")}
@@ -92,8 +105,9 @@ function pathOf({ from, to }) {
   const y1 = yOf(from) + BOX.height / 2;
   const x2 = xOf(to);
   const y2 = yOf(to) + BOX.height / 2;
-  const bend = BOX.gapX / 2;
-  return `M${x1} ${y1}C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}`;
+  // Lines to the same job share the last part, and look like one.
+  const bend = x2 - BOX.gapX / 2;
+  return `M${x1} ${y1}H${bend}V${y2}H${x2}`;
 }
 
 function Node({ node, current }) {
@@ -107,8 +121,16 @@ function Node({ node, current }) {
   </${Link}>`;
 }
 
-function Members({ members, id }) {
+/* The job of the page comes first, then what needs attention. */
+function byInterest(members, id) {
+  const states = ["succeeded", "waiting", "scheduled", "ready", "running", "failed"];
+  const rank = (one) => (one.id === Number(id) ? -states.length : -states.indexOf(one.state));
+  return [...members].sort((one, other) => rank(one) - rank(other) || one.id - other.id);
+}
+
+function Members({ members: all, id }) {
   const [shown, setShown] = useState(PAGE);
+  const members = useMemo(() => byInterest(all, id), [all, id]);
   return html`<${Table} label="Jobs of the flow" columns=${[
     { id: "id", label: "Job" },
     { id: "task", label: "Task" },
@@ -122,7 +144,7 @@ function Members({ members, id }) {
         <${Cell} id="id" label="Job"><${Link} to=${["jobs", String(one.id)]} class="num">${one.id}</${Link}></${Cell}>
         <${Cell} id="task" label="Task"><${OneLine} text=${one.task ?? ""} /></${Cell}>
         <${Cell} id="state" label="State"><${State} state=${one.state} /></${Cell}>
-        <${Cell} id="waits" label="Waits for" class="num">${waitsFor(one)}</${Cell}>
+        <${Cell} id="waits" label="Waits for">${waitsFor(one)}</${Cell}>
         <${Cell} id="choice" label="If one fails">${CHOICES[one.onFailure] ?? ""}</${Cell}>
         <${Cell} id="ended" label="Ended"><${Time} iso=${one.endedAt} /></${Cell}>
       </${Row}>`,

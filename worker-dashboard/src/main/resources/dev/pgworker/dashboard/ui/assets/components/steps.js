@@ -9,7 +9,7 @@ import { HiddenJson, JsonView } from "./json-view.js";
 import { Panel } from "./page.js";
 import { PayloadField, payloadError } from "./payload-field.js";
 import { toast } from "./toast.js";
-import { FullTime, OneLine, Time } from "./words.js";
+import { FullTime, OneLine, State, Time } from "./words.js";
 
 /** @param reload called when a signal was sent */
 export function StepsPanel({ steps, reload }) {
@@ -27,6 +27,8 @@ function StepLine({ step, reload }) {
   const result = step.resultHidden || (step.result ?? null) !== null;
   return html`<li class=${waits ? "is-waiting" : step.timedOut ? "is-failed" : "is-succeeded"}>
     <div class="timeline-line">
+      <${State} state=${waits ? "waiting" : step.timedOut ? "failed" : "succeeded"}
+        word=${waits ? "waits" : step.timedOut ? "timed out" : "done"} />
       <${OneLine} text=${step.name} class="strong" />
       <span class="timeline-what">${WORDS[step.kind](step)}</span>
       <span class="muted num">${waits ? "" : duration(Date.parse(step.endedAt) - Date.parse(step.startedAt))}</span>

@@ -266,12 +266,14 @@ function JobRow({ job, shown, selected, toggle, act }) {
 /* What sets a job apart: its flags, and a priority other than the usual one. */
 function Marks({ job, priority }) {
   const unusual = priority && job.priority !== 0;
-  if (!unusual && job.flags.length === 0) {
+  // Those that PgWorker sets say nothing about the job.
+  const flags = job.flags.filter((flag) => !flag.startsWith("pgworker:"));
+  if (!unusual && flags.length === 0) {
     return null;
   }
   return html`<span class="flags">
     ${unusual && html`<span class="flag num">priority ${job.priority}</span>`}
-    <${Flags} flags=${job.flags.slice(0, 2)} />
+    <${Flags} flags=${flags.slice(0, 2)} />
   </span>`;
 }
 
