@@ -205,10 +205,8 @@ final class JobWaits {
         boolean served = workers.get().stream()
                 .anyMatch(
                         worker -> !worker.stale() && TaskOverview.tasks(worker).contains(job.task));
-        String unserved = served
-                ? ""
-                : " No live worker serves task \"" + job.task
-                        + "\"; workers for Node.js do not register.";
+        String unserved =
+                served ? "" : " No live worker serves task \"" + job.task + "\"; workers for Node.js do not register.";
         if (job.limited) {
             return LimitWaits.of(client, schema, job.id, unserved);
         }
