@@ -46,7 +46,6 @@ declare
   forever constant timestamptz := "${schema}".pgworker_forever();
   total constant int := coalesce(cardinality(ids), 0);
   half constant int := (total + 1) / 2;
-  tids tid[];
   done record;
   context text;
 begin
