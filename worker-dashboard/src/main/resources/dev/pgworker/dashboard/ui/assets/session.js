@@ -62,7 +62,9 @@ export function whyNot(action) {
     return null;
   }
   if (me.readOnly) {
-    return me.readOnlyReason ?? "The dashboard is read-only. Set pgworker.dashboard.allow-actions=true to allow changes.";
+    return (
+      me.readOnlyReason ?? "The dashboard is read-only. Set pgworker.dashboard.allow-actions=true to allow changes."
+    );
   }
   return `${me.user ?? "You"} may not do this.`;
 }
