@@ -240,11 +240,7 @@ public final class Worker implements AutoCloseable {
     /** Returns all recurring jobs of the worker's schema. The worker does not have to be running. */
     public RecurringJobs recurringJobs() {
         return WorkerClient.recurringJobs(
-                parts.dataSource(), parts.schema(), parts.codec(), parts.jobScheduler(), () -> this);
-    }
-
-    CronPlan cronPlan() {
-        return parts.cron();
+                parts.dataSource(), parts.schema(), parts.codec(), parts.jobScheduler(), this::cronItems);
     }
 
     /** Returns what adds flows of jobs to the worker's schema. The worker does not have to be running. */

@@ -5,8 +5,7 @@ import java.util.List;
 import java.util.function.Supplier;
 import javax.sql.DataSource;
 
-import org.jspecify.annotations.Nullable;
-
+import dev.pgworker.crontab.CronItem;
 import dev.pgworker.crontab.Crontab;
 import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.flow.JobFlows;
@@ -183,7 +182,7 @@ public final class WorkerClient {
      * @param dataSource the data source whose Spring transactions are joined
      */
     public static RecurringJobs recurringJobs(DataSource dataSource, WorkerSchema schema, PayloadCodec codec) {
-        return recurringJobs(dataSource, schema, codec, jobScheduler(dataSource, schema, codec), () -> null);
+        return recurringJobs(dataSource, schema, codec, jobScheduler(dataSource, schema, codec), List::of);
     }
 
     /**
@@ -191,27 +190,24 @@ public final class WorkerClient {
      *
      * @param dataSource the data source whose Spring transactions are joined
      * @param scheduler adds the jobs that are triggered, to the same schema
-     * @param worker whose crontab's items are known and can be triggered; asked at each call, null for none
+     * @param items the items of the application's crontab, each with its time zone, as {@code Worker.cronItems} returns them;
+     *     asked at each call
      */
     public static RecurringJobs recurringJobs(
             DataSource dataSource,
             WorkerSchema schema,
             PayloadCodec codec,
             JobScheduler scheduler,
-            Supplier<@Nullable Worker> worker) {
+            Supplier<List<CronItem>> items) {
         requireDatabase(dataSource, schema);
         Arguments.requireNonNull("codec", codec);
         Arguments.requireNonNull("scheduler", scheduler);
-        Arguments.requireNonNull("worker", worker);
-        CronPlan none = CronPlan.of(Crontab.EMPTY, ZoneOffset.UTC, codec);
+        Arguments.requireNonNull("items", items);
         return new KnownRecurringJobs(
                 new ScheduleControl(dataSource, schema, codec, scheduler),
                 new CrontabControl(dataSource, schema),
                 scheduler,
-                () -> {
-                    Worker known = worker.get();
-                    return known == null ? none : known.cronPlan();
-                });
+                () -> CronPlan.of(Crontab.of(items.get()), ZoneOffset.UTC, codec));
     }
 
     /**

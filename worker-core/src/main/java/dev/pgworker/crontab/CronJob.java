@@ -78,7 +78,7 @@ public @interface CronJob {
     String zone() default "";
 
     /**
-     * What happens to an execution of a schedule while the job of the previous one still waits or runs; one value at most. The
+     * What happens to an execution of a schedule while the job of the previous one still waits or runs. At most one value; the
      * default is {@link Overlap#SKIP}, and {@link Overlap#QUEUE} with {@link Misfire#RUN_ALL}. Jobs of a crontab's item may overlap.
      */
     Overlap[] overlap() default {};

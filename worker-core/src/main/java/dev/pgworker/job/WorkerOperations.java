@@ -56,7 +56,7 @@ public interface WorkerOperations {
 
     /**
      * Has no more jobs of a task or a named queue started, or none at all, until that is {@linkplain #resume resumed}. Running
-     * jobs go on; jobs that workers have claimed and not started are given back, without having cost an attempt. A pause is kept in
+     * jobs continue; jobs that workers have claimed and not started are given back, without having cost an attempt. A pause is kept in
      * the database and holds in all applications from about the commit on, whether they run or start later.
      *
      * <p>The user of {@link #actingAs} is recorded as the one who has paused it.

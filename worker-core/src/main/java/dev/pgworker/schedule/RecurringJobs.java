@@ -8,8 +8,8 @@ import org.jspecify.annotations.Nullable;
 import dev.pgworker.job.Job;
 
 /**
- * Manages all recurring jobs of a schema: items of crontabs, schedules that applications declare, and schedules of the database, which
- * are created, changed and deleted here at run time. Any worker of the schema executes a schedule of the database: each due time adds
+ * Manages all recurring jobs of a schema: items of crontabs, schedules that applications declare, and schedules of the database. The
+ * last ones are created, changed and deleted here at run time. Any worker of the schema executes a schedule of the database: each due time adds
  * one job, however many workers there are. A change takes effect within a second. Thread-safe.
  *
  * <p>An id is the name of a schedule or the identifier of a crontab's item. If both exist, it means the schedule.

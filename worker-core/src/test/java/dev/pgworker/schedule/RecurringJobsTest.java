@@ -372,16 +372,19 @@ class RecurringJobsTest {
                 .mapToObj(i -> CompletableFuture.runAsync(
                         () -> {
                             for (int n = 0; n < 40; n++) {
-                                int minute = n % 60;
-                                schedules()
-                                        .put(daily("r")
-                                                .recurrence(Recurrence.crontab(minute + " 1 * * *", BERLIN))
-                                                .build());
-                                boolean unused = i % 3 == 0
-                                        ? schedules().delete("r")
-                                        : i % 3 == 1
-                                                ? schedules().pause("r")
-                                                : schedules().resume("r");
+                                Recurrence recurrence = Recurrence.crontab(n % 60 + " 1 * * *", BERLIN);
+                                // Another one may delete it, so that there is nothing to pause.
+                                transaction().executeWithoutResult(status -> {
+                                    schedules()
+                                            .put(daily("r")
+                                                    .recurrence(recurrence)
+                                                    .build());
+                                    boolean unused = i % 3 == 0
+                                            ? schedules().delete("r")
+                                            : i % 3 == 1
+                                                    ? schedules().pause("r")
+                                                    : schedules().resume("r");
+                                });
                             }
                         },
                         OwnThread.EACH))
@@ -475,7 +478,7 @@ class RecurringJobsTest {
                 db.schema(),
                 db.codec(),
                 WorkerClient.jobScheduler(db.dataSource(), db.schema(), db.codec(), () -> List.of(interceptor)),
-                () -> null);
+                List::of);
         intercepted.put(daily("r").build());
         intercepted.put(Schedule.builder("d", Recurrence.fixedDelay(Duration.ofHours(1)), "dropped", null)
                 .build());

@@ -88,7 +88,6 @@ class ScheduleTest {
     void saysWhatIsWrongAndWhatIsAllowed() {
         Map<Consumer<Schedule.Builder>, String> wrong = new LinkedHashMap<>();
         wrong.put(it -> it.recurrence(null), "recurrence must not be null");
-        wrong.put(it -> it.overlap(null), "overlap must not be null");
         wrong.put(it -> it.misfire(null), "misfire must not be null");
         wrong.put(it -> it.spec(null), "spec must not be null");
         wrong.put(

@@ -10,6 +10,7 @@ import javax.sql.DataSource;
 
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 
+import dev.pgworker.Worker;
 import dev.pgworker.WorkerClient;
 import dev.pgworker.WorkerSettings;
 import dev.pgworker.event.WorkerEventListener;
@@ -188,7 +189,10 @@ final class ClientFactory {
                 instance.schema(),
                 beans.getBean(PayloadCodec.class),
                 instance.jobScheduler(),
-                instance::worker);
+                () -> {
+                    Worker running = instance.worker();
+                    return running == null ? List.of() : running.cronItems();
+                });
     }
 
     JobFlows jobFlows(String worker) {

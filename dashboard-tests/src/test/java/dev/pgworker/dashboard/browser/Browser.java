@@ -109,9 +109,15 @@ final class Browser implements AutoCloseable {
 
     // Where
 
-    /** Goes over to another application. */
+    /** Goes over to another application; what the page of the former one still asks or says does not count. */
     void use(String other) {
+        if (base.equals(other)) {
+            return;
+        }
+        driver.get("about:blank");
         base = other;
+        List<String> unusedRequests = requests();
+        List<String> unusedComplaints = complaints();
     }
 
     /** Opens a page by its address. */

@@ -181,7 +181,7 @@ public final class JdbcWorkerOperations implements WorkerOperations {
     }
 
     /**
-     * As {@link #cleanup(Set, Duration)}, but in bounded time: the next one goes on with the rest.
+     * As {@link #cleanup(Set, Duration)}, but in bounded time: the next one continues with the rest.
      *
      * @param limit after which no more chunks of jobs and schedules are deleted
      */

@@ -4,6 +4,7 @@ import java.nio.charset.StandardCharsets;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -114,7 +115,10 @@ public final class KnownRecurringJobs implements RecurringJobs {
     @Override
     public List<RecurringJob> list(RecurringQuery query) {
         Arguments.requireNonNull("query", query);
-        List<RecurringJob> found = new ArrayList<>(schedules.list(query));
+        List<RecurringJob> found = new ArrayList<>();
+        if (!Collections.disjoint(query.origins(), RecurringQuery.SCHEDULES)) {
+            found.addAll(schedules.list(query));
+        }
         if (query.origins().contains(Origin.CRONTAB)) {
             items().stream().filter(item -> matches(item, query)).forEach(found::add);
         }
@@ -143,14 +147,21 @@ public final class KnownRecurringJobs implements RecurringJobs {
         Map<String, CrontabControl.Entry> known = new LinkedHashMap<>();
         crontab.list().forEach(entry -> known.put(entry.identifier(), entry));
         List<RecurringJob> items = new ArrayList<>();
-        for (CronItem item : plan.get().items()) {
-            items.add(item(item.identifier(), item, known.remove(item.identifier()), now));
+        CronPlan own = plan.get();
+        for (CronItem item : own.items()) {
+            String id = item.identifier();
+            items.add(item(id, item, own.schedule(item), known.remove(id), now));
         }
-        known.forEach((id, entry) -> items.add(item(id, null, entry, now)));
+        known.forEach((id, entry) -> items.add(item(id, null, null, entry, now)));
         return items;
     }
 
-    private RecurringJob item(String id, @Nullable CronItem item, CrontabControl.@Nullable Entry entry, Instant now) {
+    private static RecurringJob item(
+            String id,
+            @Nullable CronItem item,
+            @Nullable Schedule schedule,
+            CrontabControl.@Nullable Entry entry,
+            Instant now) {
         Instant last = entry == null ? null : entry.lastExecution();
         Instant pausedAt = entry == null ? null : entry.pausedAt();
         // Later than the last execution even where that lies in the future, because the database's clock was set back.
@@ -159,7 +170,7 @@ public final class KnownRecurringJobs implements RecurringJobs {
         return new RecurringJob(
                 id,
                 Origin.CRONTAB,
-                item == null ? null : plan.get().schedule(item),
+                schedule,
                 next,
                 last,
                 null,

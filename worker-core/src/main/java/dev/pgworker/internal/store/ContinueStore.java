@@ -43,7 +43,7 @@ public record ContinueStore(DataSource dataSource, WorkerSchema schema) {
      * How far the records have been tended.
      *
      * @param last the last job; {@link #FIRST} if the next pass begins anew
-     * @param more whether there is so much to be deleted that it is worth going on at once
+     * @param more whether there is so much to be deleted that it is worth continuing at once
      */
     public record Tended(long last, boolean more) {}
 

@@ -16,8 +16,13 @@ const PAGE = 200;
 
 const BOX = { width: 168, height: 40, gapX: 56, gapY: 14 };
 
-const CHOICES = { wait: "waits", fail: "fails too", run: "runs all the same", remove: "is removed",
-  instead: "runs then only" };
+const CHOICES = {
+  wait: "waits",
+  fail: "fails too",
+  run: "runs all the same",
+  remove: "is removed",
+  instead: "runs then only",
+};
 
 /** The flow of a job; nothing if it belongs to none. */
 export function FlowPanel({ id, version }) {
@@ -88,13 +93,16 @@ function Graph({ members, id }) {
   const nodes = [...byId.values()];
   const width = 24 + columns.length * (BOX.width + BOX.gapX) - BOX.gapX;
   const height = 24 + Math.max(...columns.map((column) => column.length)) * (BOX.height + BOX.gapY) - BOX.gapY;
-  const edges = nodes.flatMap((node) => node.predecessors.map((before) => ({ from: byId.get(before), to: node })))
+  const edges = nodes
+    .flatMap((node) => node.predecessors.map((before) => ({ from: byId.get(before), to: node })))
     .filter((edge) => edge.from);
   return html`<div class="flow-graph" ref=${box} tabindex="0" role="region" aria-label="Graph of the flow">
     <svg width=${width} height=${height} viewBox=${`0 0 ${width} ${height}`} role="group">
-      ${edges.map((edge) => html`<path key=${edge.from.id + "-" + edge.to.id}
+      ${edges.map(
+        (edge) => html`<path key=${edge.from.id + "-" + edge.to.id}
         class=${"flow-edge" + (edge.to.onFailure === "instead" ? " instead" : "") + (edge.from.state === "succeeded" ? " done" : "")}
-        d=${pathOf(edge)} aria-hidden="true" />`)}
+        d=${pathOf(edge)} aria-hidden="true" />`,
+      )}
       ${nodes.map((node) => html`<${Node} key=${node.id} node=${node} current=${node.id === Number(id)} />`)}
     </svg>
   </div>`;

@@ -107,8 +107,12 @@ function Schedules({ data, searched, list }) {
   const act = useScheduleActions(list.reload);
   useReloadWhenDue(data.schedules, list);
   if (data.schedules.length === 0) {
-    return html`<p class="muted">${searched ? "None matches." : html`There are none yet. Schedules are made here, by <code>RecurringJobs</code>,
-      or by SQL, and can be changed while applications run.`}</p>`;
+    return html`<p class="muted">${
+      searched
+        ? "None matches."
+        : html`There are none yet. Schedules are made here, by <code>RecurringJobs</code>,
+      or by SQL, and can be changed while applications run.`
+    }</p>`;
   }
   return html`<${Table} label="Schedules" columns=${COLUMNS} class="recurring-table schedules-table">
     ${data.schedules.map((schedule) => html`<${ScheduleRow} key=${schedule.name} schedule=${schedule} act=${act} />`)}

@@ -108,13 +108,18 @@ function Body({ schedule, act, reload }) {
 
 function Problem({ schedule, act, reload }) {
   const changeable = whyNoForm(schedule) === null;
-  const remedy = schedule.next ? "It is tried again by itself, and at once when it is changed."
-    : changeable ? "Change it accordingly, and it goes on by itself."
-    : schedule.declared ? "Change it where it is declared, and start that application again."
-    : "Write it again by SQL or RecurringJobs, or delete it.";
-  return html`<${Notice} level="error" actions=${changeable
-    ? html`<${ActionButton} action="schedule" onClick=${() => openScheduleForm(schedule, reload)}>Change</${ActionButton}>`
-    : html`<${ActionButton} action="schedule" onClick=${() => act.remove(schedule)}>Delete</${ActionButton}>`}>
+  const remedy = schedule.next
+    ? "It is tried again by itself, and at once when it is changed."
+    : changeable
+      ? "Change it accordingly, and it goes on by itself."
+      : schedule.declared
+        ? "Change it where it is declared, and start that application again."
+        : "Write it again by SQL or RecurringJobs, or delete it.";
+  return html`<${Notice} level="error" actions=${
+    changeable
+      ? html`<${ActionButton} action="schedule" onClick=${() => openScheduleForm(schedule, reload)}>Change</${ActionButton}>`
+      : html`<${ActionButton} action="schedule" onClick=${() => act.remove(schedule)}>Delete</${ActionButton}>`
+  }>
     <p><strong>It is not executed.</strong> <${Foreign} text=${schedule.problem} most=${2000} /></p>
     <p>${remedy}</p>
   </${Notice}>`;
