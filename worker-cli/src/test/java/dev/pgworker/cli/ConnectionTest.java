@@ -205,7 +205,7 @@ class ConnectionTest {
             "validate",
             "workers",
             "queues",
-            "crontab list",
+            "recurring list",
             "sweep -y"
         }) {
             String[] args = (command + " --user " + database + "_nobody").split(" ");

@@ -102,6 +102,7 @@ class SchedulesInApplicationTest {
                             .extracting(RecurringJob::id, RecurringJob::origin)
                             .containsExactly(
                                     tuple("each_second", RecurringJob.Origin.DECLARED),
+                                    tuple("item", RecurringJob.Origin.CRONTAB),
                                     tuple("nightly", RecurringJob.Origin.DECLARED));
                     Schedule nightly = schedules.find("nightly").orElseThrow().schedule();
                     assertThat(nightly.overlap()).isEqualTo(Overlap.SKIP);

@@ -9,6 +9,7 @@ import org.jspecify.annotations.Nullable;
 import org.springframework.jdbc.core.SqlParameterValue;
 import org.springframework.jdbc.core.simple.JdbcClient;
 import org.springframework.jdbc.support.SqlArrayValue;
+import tools.jackson.core.JacksonException;
 import tools.jackson.databind.JsonNode;
 
 import dev.pgworker.internal.argument.Arguments;
@@ -119,13 +120,24 @@ enum ChangeStatement {
                     new SqlParameterValue(Types.INTEGER, given.attempts()),
                     new SqlParameterValue(Types.INTEGER, given.maxAttempts()));
         } else if (change instanceof JobChange.RetryWith retry) {
-            JsonNode payload = Arguments.requireNonNull("payload", retry.payload());
-            return List.of(Arguments.requireStorable("payload", payload.toString()));
+            return List.of(json(Arguments.requireNonNull("payload", retry.payload())));
         } else if (change instanceof JobChange.Cancel) {
             return List.of(new SqlParameterValue(Types.VARCHAR, user));
         }
         Arguments.requireNonNull("change", change);
         return List.of();
+    }
+
+    private static String json(JsonNode payload) {
+        if (payload.isMissingNode()) {
+            throw new IllegalArgumentException("payload must be a JSON value, not a missing node");
+        }
+        try {
+            return Arguments.requireStorable("payload", payload.toString());
+        } catch (JacksonException e) {
+            throw new IllegalArgumentException(
+                    "payload must be writable as JSON, but is not: " + e.getOriginalMessage(), e);
+        }
     }
 
     /** Returns what it is called in events. */

@@ -20,6 +20,8 @@ import org.springframework.jdbc.support.JdbcTransactionManager;
 import org.springframework.transaction.support.TransactionTemplate;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
+import tools.jackson.databind.node.ArrayNode;
+import tools.jackson.databind.node.MissingNode;
 
 import dev.pgworker.Worker;
 import dev.pgworker.WorkerClient;
@@ -182,6 +184,20 @@ class AdministrationTest {
         assertThat(JobState.of(job, db.queries().now())).isEqualTo(JobState.READY);
         assertThat(db.queries().find(waiting).orElseThrow().payload()).isEqualTo("2");
         assertThat(db.changes().retryWith(List.of(), payload)).isEmpty();
+    }
+
+    @Test
+    void aPayloadThatIsNoJsonIsRefusedByName() {
+        ArrayNode nested = new JsonMapper().createArrayNode();
+        ArrayNode innermost = nested;
+        for (int i = 0; i < 2_000; i++) {
+            innermost = innermost.addArray();
+        }
+        for (JsonNode payload : List.of(MissingNode.getInstance(), nested)) {
+            assertThatIllegalArgumentException()
+                    .isThrownBy(() -> db.changes().retryWith(List.of(1L), payload))
+                    .withMessageStartingWith("payload must be");
+        }
     }
 
     @Test
