@@ -270,9 +270,14 @@ final class RecurringCommand {
         public Integer call() {
             JsonNode object = payload == null ? null : object(payload);
             RecurringJobs recurring = session.recurring();
-            if (recurring.find(id).isEmpty()) {
+            Optional<RecurringJob> found = recurring.find(id);
+            if (found.isEmpty()) {
                 session.say("No recurring job " + Text.line(id));
                 return ExitStatus.NOT_FOUND;
+            }
+            if (found.get().origin() == Origin.CRONTAB) {
+                throw CommandFailure.usage("ID must be that of a schedule, but " + Text.line(id)
+                        + " is an item of a crontab. Only an application that has the crontab can trigger it.");
             }
             Job job = object == null ? recurring.trigger(id) : recurring.trigger(id, object);
             if (session.isJson()) {
@@ -339,7 +344,7 @@ final class RecurringCommand {
                 "expression", recurrence.expression(),
                 "zone", text(recurrence.zone()),
                 "every", text(recurrence.every()),
-                "origin", recurrence.origin(),
+                "rateOrigin", recurrence.origin(),
                 "overlap", name(schedule.overlap()),
                 "misfire", name(schedule.misfire()),
                 "backfill", text(schedule.backfill()),

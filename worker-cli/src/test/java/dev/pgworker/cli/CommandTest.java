@@ -581,6 +581,8 @@ class CommandTest {
         assertThat(terminal.errors()).isEqualTo("rollup was not paused\n");
         assertThat(terminal.run("recurring", "list")).isZero();
         assertThat(terminal.output()).contains("rollup");
+        assertThat(terminal.run("recurring", "trigger", "rollup")).isEqualTo(ExitStatus.USAGE);
+        assertThat(terminal.errors()).contains("rollup is an item of a crontab");
         assertThat(terminal.run("recurring", "delete", "rollup", "--yes")).isZero();
         assertThat(terminal.errors()).isEqualTo("rollup deleted\n");
         assertThat(terminal.run("recurring", "delete", "rollup", "--yes")).isEqualTo(ExitStatus.NOT_FOUND);
@@ -698,6 +700,8 @@ class CommandTest {
         assertThat(terminal.run("recurring", "list", "-o", "json")).isZero();
         assertThat(json().get("recurring").get(0).get("id").asString()).isEqualTo("b");
         assertThat(json().get("recurring").get(0).get("every").asString()).isEqualTo("PT1H30M");
+        assertThat(json().get("recurring").get(0).get("origin").asString()).isEqualTo("database");
+        assertThat(json().get("recurring").get(0).get("rateOrigin").asString()).isEqualTo("2026-01-01T00:00:00Z");
         assertThat(terminal.run("recurring", "list", "--prefix", "report/")).isZero();
         assertThat(terminal.output()).contains("0 30 4 * * * Asia/Tokyo").doesNotContain("other");
         assertThat(terminal.run("recurring", "list", "-n", "1")).isZero();

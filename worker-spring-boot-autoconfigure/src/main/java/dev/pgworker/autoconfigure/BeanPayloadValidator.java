@@ -6,6 +6,7 @@ import java.util.Set;
 import java.util.TreeSet;
 
 import jakarta.validation.ConstraintViolation;
+import jakarta.validation.Path;
 import jakarta.validation.Validator;
 
 import dev.pgworker.task.PayloadValidator;
@@ -47,8 +48,24 @@ final class BeanPayloadValidator implements PayloadValidator {
 
     private void check(Object value, String prefix, Set<String> problems) {
         for (ConstraintViolation<Object> violation : validator.validate(value)) {
-            String path = prefix + violation.getPropertyPath();
+            String path = prefix + path(violation.getPropertyPath());
             problems.add((path.isEmpty() ? "it" : path) + " " + violation.getMessage());
         }
+    }
+
+    /** Without the keys of maps, which are part of the payload. */
+    private static String path(Path path) {
+        StringBuilder text = new StringBuilder();
+        for (Path.Node node : path) {
+            if (node.isInIterable()) {
+                text.append('[')
+                        .append(node.getIndex() == null ? "" : node.getIndex())
+                        .append(']');
+            }
+            if (node.getName() != null) {
+                text.append(text.isEmpty() ? "" : ".").append(node.getName());
+            }
+        }
+        return text.toString();
     }
 }

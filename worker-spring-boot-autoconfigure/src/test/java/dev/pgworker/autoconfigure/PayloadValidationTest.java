@@ -1,6 +1,7 @@
 package dev.pgworker.autoconfigure;
 
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
 
 import jakarta.validation.Valid;
@@ -69,6 +70,17 @@ class PayloadValidationTest {
                     .withMessageContaining("[1].pieces must be greater than 0");
             assertThat(db.jobs()).isZero();
         });
+    }
+
+    record Notes(Map<String, @NotBlank String> byAddress) {}
+
+    @Test
+    void keysOfMapsAreNotNamed() {
+        runner().run(context -> assertThatIllegalArgumentException()
+                .isThrownBy(() ->
+                        context.getBean(JobScheduler.class).addJob("order", new Notes(Map.of("ann@example.org", ""))))
+                .withMessageContaining("byAddress[].<map value> must not be blank")
+                .withMessageNotContaining("ann@example.org"));
     }
 
     @Test

@@ -59,10 +59,14 @@ enum ChangeStatement {
 
     RETRY_WITH(
             "retry-with", "retry jobs with another payload", "retried with another payload", """
-            with failed as materialized (
-              update {schema}._private_jobs j set payload = given.payload
-              from (select ?::bigint[], ?::json) given(ids, payload)
-              where j.id = any(given.ids) and j.attempts >= j.max_attempts and not {schema}.pgworker_locked(j.locked_at, j.locked_by)
+            with given(ids, payload) as materialized (select ?::bigint[], ?::json),
+            due as materialized (
+              select j.id from {schema}._private_jobs j
+              where j.id = any((select given.ids from given)::bigint[]) and j.attempts >= j.max_attempts
+                and not {schema}.pgworker_locked(j.locked_at, j.locked_by)
+              order by j.id for update),
+            failed as materialized (
+              update {schema}._private_jobs j set payload = given.payload from due, given where j.id = due.id
               returning j.id)
             """, "null::int\n", """
             from (select pg_catalog.array_agg(failed.id) as ids from failed) given

@@ -59,6 +59,9 @@ public final class ScheduleService extends PeriodicService {
 
     private static final Duration LONGEST_HELD = Duration.ofSeconds(1);
 
+    /** For as long a schedule may be due without a word in the log. */
+    private static final Duration TOLD_HELD = Duration.ofSeconds(30);
+
     /** However much is announced, there is one look in that time. */
     private static final long SHORTEST_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
@@ -95,6 +98,9 @@ public final class ScheduleService extends PeriodicService {
     // Owned by the work.
     private final ClockWatch clockWatch = new ClockWatch();
     private Duration held = SHORTEST_HELD;
+    private @Nullable Instant earliest;
+    private Instant earliestSince = Instant.MIN;
+    private boolean toldHeld;
     private boolean awaiting;
     private @Nullable Instant endsLookedForAt;
     private String endsLookedForUpTo = "";
@@ -194,6 +200,7 @@ public final class ScheduleService extends PeriodicService {
         Look look = store.look();
         Instant now = clock.now(look);
         watch(now);
+        watchHeld(look.due(), now);
         if (await(look.awaiting(), now) > 0) {
             return Duration.ZERO;
         }
@@ -252,6 +259,22 @@ public final class ScheduleService extends PeriodicService {
             begun += part.ended().isEmpty() ? 0 : ends.end(part.ended(), now);
         }
         return begun;
+    }
+
+    /** The earliest execution is that of another schedule as soon as it is executed, so one that stays the earliest is held. */
+    private void watchHeld(@Nullable Instant due, Instant now) {
+        Instant overdue = Timeline.isUpTo(due, now) ? due : null;
+        if (overdue == null || !overdue.equals(earliest) || now.isBefore(earliestSince)) {
+            earliest = overdue;
+            earliestSince = now;
+            toldHeld = false;
+        } else if (!toldHeld && Timeline.isUpTo(earliestSince.plus(TOLD_HELD), now)) {
+            toldHeld = true;
+            log.warn(
+                    "A schedule that was due at {} is not executed: an open transaction holds its row in pgworker_schedules."
+                            + " Find the transaction in pg_stat_activity and end it; the worker retries every second",
+                    due);
+        }
     }
 
     private void watch(Instant now) {

@@ -826,10 +826,21 @@ class ScheduleServiceTest {
             }
             assertThat(wait).isEqualTo(Duration.ofSeconds(1));
             assertThat(jobs()).containsExactly("a 12:01:00");
+            try (LogCapture log = new LogCapture(ScheduleService.class)) {
+                for (int seconds = 1; seconds < 60; seconds++) {
+                    assertThat(log.messages()).hasSize(seconds > 30 ? 1 : 0);
+                    now = MINUTE.plusSeconds(seconds);
+                    run(service);
+                }
+                assertThat(log.messages())
+                        .singleElement()
+                        .asString()
+                        .contains("due at " + MINUTE, "open transaction", "pg_stat_activity");
+            }
             other.commit();
         }
         run(service);
-        assertThat(jobs()).containsExactly("a 12:01:00", "held 12:01:00");
+        assertThat(jobs()).containsExactlyInAnyOrder("a 12:01:00", "held 12:01:00");
     }
 
     @Test

@@ -136,7 +136,7 @@ final class EndpointRecurring {
         put(view, "expression", recurrence.expression());
         put(view, "zone", recurrence.zone());
         put(view, "every", recurrence.every());
-        put(view, "origin", recurrence.origin());
+        put(view, "rateOrigin", recurrence.origin());
         view.put("overlap", name(schedule.overlap()));
         view.put("misfire", name(schedule.misfire()));
         put(view, "backfill", schedule.backfill());

@@ -628,6 +628,13 @@ class WorkerEndpointTest {
             assertThat(b.path("expression").asString()).isEqualTo("0 30 4 * * *");
             assertThat(b.path("zone").asString()).isEqualTo("Europe/Berlin");
             assertThat(b.path("origin").asString()).isEqualTo("database");
+            schedules.put(
+                    Schedule.builder("rate", Recurrence.fixedRate(Duration.ofHours(1), Instant.EPOCH), "other", null)
+                            .build());
+            JsonNode rate = client.json(client.get("/pgworker/recurring/rate"));
+            assertThat(rate.path("origin").asString()).isEqualTo("database");
+            assertThat(rate.path("rateOrigin").asString()).endsWith("Z");
+            assertThat(schedules.delete("rate")).isTrue();
             List<Instant> runs = b.path("nextRuns")
                     .valueStream()
                     .map(run -> Instant.parse(run.asString()))

@@ -292,8 +292,10 @@ final class JobPipeline {
             return null;
         }
         try {
-            Duration given = delays.delay(job, error);
-            Duration delay = given.isNegative() ? Duration.ZERO : given;
+            Duration delay = delays.delay(job, error);
+            if (delay == null || delay.isNegative()) {
+                throw new IllegalArgumentException("It must be zero or more, or RetryDelay.NEVER, but is " + delay);
+            }
             return delay.equals(RetryDelay.NEVER) ? delay : RetryTime.in(delay).delay();
         } catch (Throwable e) {
             log.error("The retry delay of task {} failed; the usual delay is used", job.taskIdentifier(), e);
