@@ -7,10 +7,13 @@ package dev.pgworker.flow;
  */
 public enum OnFailure {
 
-    /** It continues to wait until you have retried the failed job and it has succeeded, or until you run the waiting one. */
+    /**
+     * It waits until the failed job has succeeded in a retry or is completed by hand, or until you run the waiting one. A job that was
+     * removed or cancelled cannot be retried.
+     */
     WAIT,
 
-    /** It fails permanently as well, as soon as the first of them has, and so do in turn those that wait for it. */
+    /** It fails permanently as well, as soon as the first of them has. Its own successors follow their own choice. */
     FAIL,
 
     /** It is removed as soon as the first of them has failed. */
@@ -19,6 +22,6 @@ public enum OnFailure {
     /** It runs when all of them have ended, one way or the other. */
     RUN,
 
-    /** It runs only then, instead of others: as soon as the first of them has failed. If all of them succeed, it is removed. */
+    /** It runs only if one of them fails, as soon as the first of them has. If all of them succeed, it is removed. */
     INSTEAD
 }

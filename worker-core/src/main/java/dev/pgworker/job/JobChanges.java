@@ -10,11 +10,11 @@ import tools.jackson.databind.JsonNode;
 /**
  * Changes jobs manually. Thread-safe.
  *
- * <p>Except for {@link #change}, each method joins the caller's Spring transaction on the same {@code DataSource}; without one, its
+ * <p>Except for {@link #change} and {@link #awaitCancellations}, each method joins the caller's Spring transaction on the same {@code DataSource}; without one, its
  * changes are committed when it returns. A change that makes a job due wakes idle workers on commit. All arguments are validated
  * before any SQL is executed. If the database cannot be used, each method throws a Spring {@code DataAccessException}.
  *
- * <p>Running jobs are skipped, except by {@code cancel}; a lock older than four hours is ignored unless its worker has sent a
+ * <p>Running jobs are skipped, except by {@code cancel} and {@link #remove(String)}; a lock older than four hours is ignored unless its worker has sent a
  * heartbeat within the last hour. Methods that take ids return only the jobs that they changed, in the order of the given ids. Every
  * change is logged as one line and published as {@link dev.pgworker.event.WorkerEvent.JobsChanged}, after it is committed.
  *

@@ -66,7 +66,7 @@ enum ChangeStatement {
                 and not {schema}.pgworker_locked(j.locked_at, j.locked_by)
               order by j.id for update),
             failed as materialized (
-              update {schema}._private_jobs j set payload = given.payload from due, given where j.id = due.id
+              update {schema}._private_jobs j set payload = given.payload, attempts = 0 from due, given where j.id = due.id
               returning j.id)
             """, "null::int\n", """
             from (select pg_catalog.array_agg(failed.id) as ids from failed) given

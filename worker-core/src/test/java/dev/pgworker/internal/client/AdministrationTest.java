@@ -186,6 +186,19 @@ class AdministrationTest {
         assertThat(db.changes().retryWith(List.of(), payload)).isEmpty();
     }
 
+    /** Whoever waits for the result, or is to start after the job, waits for the new end. */
+    @Test
+    void aJobThatIsRetriedWithAnotherPayloadHasNotEnded() {
+        long id = db.scheduler().addJobForResult("mail", 1, String.class).jobId();
+        db.changes().permanentlyFail(List.of(id), "not now");
+        String ends = "select count(*) from {schema}.pgworker_results(array[" + id + "])";
+        assertThat(db.sql(ends).query(Integer.class).single()).isEqualTo(1);
+
+        db.changes().retryWith(List.of(id), new JsonMapper().readTree("2"));
+
+        assertThat(db.sql(ends).query(Integer.class).single()).isZero();
+    }
+
     @Test
     void aPayloadThatIsNoJsonIsRefusedByName() {
         ArrayNode nested = new JsonMapper().createArrayNode();
