@@ -290,6 +290,7 @@ class PayloadCodecTest {
     }
 
     static class WithoutConstructor {
+        @SuppressWarnings("UnusedMethod")
         private WithoutConstructor(String name, int number) {
             assertThat(name).hasSize(number);
         }
