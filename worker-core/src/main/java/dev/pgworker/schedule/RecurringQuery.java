@@ -17,7 +17,7 @@ import dev.pgworker.schedule.RecurringJob.Origin;
  * @param problem whether to list those that are not executed because of a problem, or others; null for both
  * @param origins where those are defined that are listed; empty for anywhere
  * @param after the id after which the list begins; null for the first
- * @param limit how many to return at most, 1 to 1000
+ * @param limit how many to return, 1 to 1000; one more if two share the last id
  * @since 0.1.0
  */
 public record RecurringQuery(

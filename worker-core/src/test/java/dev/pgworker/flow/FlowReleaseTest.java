@@ -14,6 +14,8 @@ import java.util.stream.LongStream;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.springframework.dao.DataAccessException;
 import org.springframework.jdbc.datasource.DataSourceTransactionManager;
 import org.springframework.transaction.support.TransactionTemplate;
@@ -396,6 +398,19 @@ class FlowReleaseTest {
         assertThat(isDue(last(flow))).isTrue();
         fail(flow.jobs().get(0));
         release();
+        assertThat(isDue(last(flow))).isTrue();
+    }
+
+    @ParameterizedTest
+    @EnumSource(OnFailure.class)
+    void whatAPersonHasFailedStaysAsItIs(OnFailure choice) {
+        AddedFlow flow = fanIn(1, choice);
+        db.changes().permanentlyFail(List.of(last(flow).id()), "not needed");
+        fail(flow.jobs().get(0));
+        release();
+        assertThat(find(last(flow)).orElseThrow().lastError()).isEqualTo("not needed");
+        assertThat(releaseOnce()).isEqualTo(new Left(false, false));
+        db.changes().runNow(List.of(last(flow).id()));
         assertThat(isDue(last(flow))).isTrue();
     }
 

@@ -44,7 +44,7 @@ final class FlowWaits {
                         .collect(Collectors.joining(", and for "))
                 + ": " + ids.stream().map(String::valueOf).collect(Collectors.joining(", "))
                 + (open + failed > ids.size() ? " and others." : ".")
-                + (failed > 0 ? " Retry what has failed, or make this one run now." : "");
+                + (failed > 0 && open == 0 ? " Retry what has failed, or make this one run now." : "");
     }
 
     private static String many(long number, String one, String more) {

@@ -57,7 +57,8 @@ begin
         delete from "${schema}"._private_jobs j
         where j.ctid = any(array(
           select h.ctid from "${schema}"._private_jobs h
-          where h.id = any(pgworker_settle.ids) and h.run_at = forever and (h.locked_at is null or "${schema}".pgworker_parked(h.locked_at))
+          where h.id = any(pgworker_settle.ids) and h.run_at = forever and h.attempts < h.max_attempts
+            and (h.locked_at is null or "${schema}".pgworker_parked(h.locked_at))
           order by h.id for update skip locked))
         returning j.id)
       select array_agg(g.id) as ids into done from gone g;
@@ -67,7 +68,7 @@ begin
     with held as materialized (
       select h.ctid as tid, g.run_at, g.error from unnest(ids, run_ats, errors) g(id, run_at, error)
       join "${schema}"._private_jobs h on h.id = g.id
-      where h.run_at = forever and (h.locked_at is null or "${schema}".pgworker_parked(h.locked_at))
+      where h.run_at = forever and h.attempts < h.max_attempts and (h.locked_at is null or "${schema}".pgworker_parked(h.locked_at))
       order by h.id for update of h skip locked),
     settled as (
       update "${schema}"._private_jobs j set
@@ -164,10 +165,11 @@ begin
   update "${schema}".pgworker_flow_waits w set look = false where w.job_id = any(decided.waiting);
   done := "${schema}".pgworker_settle(decided.settled, decided.run_ats, decided.errors, false)
     || "${schema}".pgworker_settle(decided.removed, null, null, true);
-  -- A job that has been given another time, or is gone, waits no more. Somebody holds, or refuses, the others that have not been changed.
+  -- A job that has been given another time, has been failed by hand, or is gone, waits no more. Somebody holds, or refuses, the others that
+  -- have not been changed.
   with kept as materialized (
     select j.id from (select unnest(decided.settled || decided.removed) except select unnest(done)) u(id)
-    join "${schema}"._private_jobs j on j.id = u.id and j.run_at = "${schema}".pgworker_forever()),
+    join "${schema}"._private_jobs j on j.id = u.id and j.run_at = "${schema}".pgworker_forever() and j.attempts < j.max_attempts),
   later as (
     update "${schema}".pgworker_flow_waits w set
         tries = w.tries + 1, retry_at = clock_timestamp() + least(60, 0.05 * 2 ^ least(w.tries, 12)) * interval '1 second'
