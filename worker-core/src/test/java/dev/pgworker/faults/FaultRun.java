@@ -5,6 +5,7 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Deque;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -460,9 +461,13 @@ final class FaultRun {
 
     /** Returns the names of the worker's threads, but for those that come and go with jobs, and those of periodic tasks. */
     private List<String> workerThreads() {
-        return Thread.getAllStackTraces().entrySet().stream()
-                .filter(thread -> !threadsBefore.contains(thread.getKey()) && !isOfPool(thread.getValue()))
-                .map(thread -> thread.getKey().getName())
+        // Names first: a new thread of the pool takes the name of a task only when its stack shows the pool.
+        Map<Thread, String> names = new HashMap<>();
+        threads().forEach(thread -> names.put(thread, thread.getName()));
+        Map<Thread, StackTraceElement[]> stacks = Thread.getAllStackTraces();
+        return names.entrySet().stream()
+                .filter(thread -> stacks.containsKey(thread.getKey()) && !isOfPool(stacks.get(thread.getKey())))
+                .map(Map.Entry::getValue)
                 .filter(name -> name.startsWith("worker-")
                         && !name.startsWith("worker-job")
                         && !name.startsWith("worker-schedule-")
