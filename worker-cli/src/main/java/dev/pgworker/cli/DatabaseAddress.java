@@ -151,7 +151,7 @@ final class DatabaseAddress {
         String[] hosts = properties.getProperty("PGHOST", "localhost").split(",", -1);
         String[] ports = properties.getProperty("PGPORT", "5432").split(",", -1);
         if (ports.length != 1 && ports.length != hosts.length) {
-            throw CommandFailure.usage("There must be one port for all hosts, or one for each");
+            throw CommandFailure.usage("The URL or PGPORT must have one port for all hosts, or one for each");
         }
         StringJoiner servers = new StringJoiner(",");
         for (int i = 0; i < hosts.length; i++) {
@@ -168,7 +168,7 @@ final class DatabaseAddress {
             return "5432";
         }
         if (!port.matches("[0-9]{1,5}") || Integer.parseInt(port) < 1 || Integer.parseInt(port) > 65_535) {
-            throw CommandFailure.usage("The port must be a number from 1 to 65535, but is '" + Text.line(port) + "'");
+            throw CommandFailure.usage("The port in the URL or in PGPORT must be a number from 1 to 65535, but is '" + Text.line(port) + "'");
         }
         return port;
     }

@@ -30,7 +30,7 @@ public interface JobFlows {
 
     /**
      * Returns the jobs that are tied to a job, directly or through others, because one waits for the other. Jobs that have ended are shown for
-     * about an hour.
+     * an hour, and longer while a job exists that may read their results.
      *
      * @param jobId one of them
      * @param most how many to return at most, the nearest ones, 1 to 10,000

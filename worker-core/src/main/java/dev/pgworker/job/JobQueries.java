@@ -103,7 +103,8 @@ public interface JobQueries {
     JobSelection select(JobQuery filter, int most);
 
     /**
-     * Returns why a job does not run at the moment; empty if there is no such job. Reads a bounded number of rows. What only
+     * Returns why a job does not run at the moment; empty if there is no such job. Reads a bounded number of jobs, and all predecessors of
+     * a job that waits for others. What only
      * workers know is left out: flags that they forbid, handlers that are busy, and the tasks of Node.js workers, which do not
      * register.
      */
