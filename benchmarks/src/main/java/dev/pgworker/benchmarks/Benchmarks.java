@@ -13,23 +13,26 @@ import java.util.TreeSet;
 
 import tools.jackson.databind.json.JsonMapper;
 
+import static java.util.Map.entry;
+
 /**
  * Runs a scenario: {@code java -jar benchmarks.jar SCENARIO --option value ...}, or writes the results of all into the guide:
  * {@code java -jar benchmarks.jar report}.
  */
 public final class Benchmarks {
 
-    private static final Map<String, Scenario> SCENARIOS = Map.of(
-            "drain", new Drain(),
-            "enqueue", new Enqueue(),
-            "latency", new Latency(),
-            "growth", new Growth(),
-            "queues", new Queues(),
-            "one-queue", new OneQueue(),
-            "scale-out", new ScaleOut(),
-            "memory", new Memory(),
-            "soak", new Soak(false),
-            "held-snapshot", new Soak(true));
+    private static final Map<String, Scenario> SCENARIOS = Map.ofEntries(
+            entry("drain", new Drain()),
+            entry("enqueue", new Enqueue()),
+            entry("latency", new Latency()),
+            entry("growth", new Growth()),
+            entry("queues", new Queues()),
+            entry("one-queue", new OneQueue()),
+            entry("scale-out", new ScaleOut()),
+            entry("memory", new Memory()),
+            entry("start-up", new StartUp()),
+            entry("soak", new Soak(false)),
+            entry("held-snapshot", new Soak(true)));
 
     private Benchmarks() {}
 

@@ -35,7 +35,8 @@ final class Pages {
             new Question("growth", "Does a large table slow workers down?"),
             new Question("queues", "What do named queues cost?"),
             new Question("one-queue", "How fast is one serial queue?"),
-            new Question("scale-out", "What do more worker processes bring, and what does an idle one cost?"),
+            new Question("scale-out", "What do more worker processes bring?"),
+            new Question("start-up", "How soon does a new process work, and what does an idle one cost?"),
             new Question("memory", "How much memory does a worker need?"),
             new Question("soak", "Does a constant load stay stable?"),
             new Question("held-snapshot", "What does a long transaction cost?"));

@@ -56,7 +56,7 @@ class BenchmarksTest {
 
     @Test
     @Tag("thorough")
-    void scaleOutAndMemoryHaveTheirRatios() throws Exception {
+    void scaleOutMemoryAndStartUpHaveTheirFigures() throws Exception {
         Path json = directory.resolve("results.json");
         List<String> options = List.of(
                 "--jobs", "500",
@@ -69,11 +69,20 @@ class BenchmarksTest {
 
         Report scaled = Benchmarks.run("scale-out", Options.parse(options));
         Report small = Benchmarks.run("memory", Options.parse(options));
+        Report started = Benchmarks.run("start-up", Options.parse(options));
 
         assertThat(scaled.failed()).isFalse();
-        assertThat(scaled.columns()).contains("1, jobs/s", "8 of best", "idle, % of a core", "idle, transactions/s");
+        assertThat(scaled.columns()).contains("1, jobs/s", "8 of best");
         assertThat(small.failed()).isFalse();
         assertThat(small.values("ours", "ratio")).hasSize(1);
+        assertThat(started.failed()).isFalse();
+        assertThat(started.columns())
+                .contains(
+                        "first job, s",
+                        "first drain, jobs/s",
+                        "warm, jobs/s",
+                        "idle, % of a core",
+                        "idle, transactions/s");
     }
 
     @Test
