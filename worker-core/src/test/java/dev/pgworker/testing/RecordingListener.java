@@ -41,17 +41,22 @@ public final class RecordingListener implements WorkerEventListener {
         return await(type, count, e -> true);
     }
 
-    /** Waits for that many events of the type that match. */
+    /** Waits for that many events of the type that match, as long as more of them come. */
     public synchronized <E extends WorkerEvent> List<E> await(Class<E> type, int count, Predicate<? super E> matches) {
         long deadline = System.nanoTime() + LIMIT.toNanos();
+        int before = 0;
         while (true) {
             List<E> found = all(type).stream().filter(matches).toList();
             if (found.size() >= count) {
                 return found;
             }
+            if (found.size() > before) {
+                before = found.size();
+                deadline = System.nanoTime() + LIMIT.toNanos();
+            }
             long left = deadline - System.nanoTime();
             if (left <= 0) {
-                throw new AssertionError("Waited in vain for " + count + " " + type.getSimpleName() + " after "
+                throw new AssertionError("There were not " + count + " " + type.getSimpleName() + " after "
                         + events.size() + " events, the last of them "
                         + events.subList(Math.max(0, events.size() - 5), events.size()));
             }
