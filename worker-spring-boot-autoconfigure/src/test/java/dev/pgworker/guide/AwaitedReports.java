@@ -12,7 +12,7 @@ import dev.pgworker.job.JobScheduler;
 import dev.pgworker.job.Task;
 import dev.pgworker.task.JobHandler;
 
-/** The code of docs/steps.md about results. */
+/** The code of docs/results.md. */
 final class AwaitedReports {
 
     private AwaitedReports() {}

@@ -11,7 +11,7 @@ import dev.pgworker.guide.AwaitedReports.Reports;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-/** The example of docs/steps.md about results does what the page says, in an application whose schedulers are decorated. */
+/** The example of docs/results.md does what the page says, in an application whose schedulers are decorated. */
 class AwaitedReportsTest {
 
     @RegisterExtension

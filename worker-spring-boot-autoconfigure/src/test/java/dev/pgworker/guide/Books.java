@@ -15,7 +15,7 @@ import dev.pgworker.flow.PredecessorResults;
 import dev.pgworker.job.Task;
 import dev.pgworker.task.JobHandler;
 
-/** The code of docs/steps.md on jobs that wait for jobs. */
+/** The code of docs/flows.md. */
 final class Books {
 
     private Books() {}

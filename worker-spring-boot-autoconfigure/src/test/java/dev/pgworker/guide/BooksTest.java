@@ -11,7 +11,7 @@ import dev.pgworker.autoconfigure.testing.TestDatabase;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-/** The example of docs/steps.md does what the page says. */
+/** The example of docs/flows.md does what the page says. */
 class BooksTest {
 
     @RegisterExtension
