@@ -7,7 +7,7 @@ package dev.pgworker.event;
  */
 public enum ScheduleSkipReason {
 
-    /** The job of the previous execution still waits or runs, and the schedule says that executions do not overlap. */
+    /** The job of the previous execution still waits or runs, and executions of the schedule do not overlap. */
     OVERLAP,
 
     /** They were missed, and the schedule does not catch up on them. */

@@ -10,7 +10,7 @@ import dev.pgworker.internal.argument.Arguments;
 import dev.pgworker.job.JobRequest;
 
 /**
- * A job of a {@link JobFlow}, which says what it waits for. Not thread-safe.
+ * A job of a {@link JobFlow}, with what it waits for. Not thread-safe.
  *
  * @since 0.1.0
  */

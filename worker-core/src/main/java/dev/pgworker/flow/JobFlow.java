@@ -33,7 +33,7 @@ public final class JobFlow {
     /** Creates a flow without jobs. */
     public JobFlow() {}
 
-    /** Adds a job that runs as soon as possible: at once, or after the jobs that it is told to wait for. */
+    /** Adds a job that runs as soon as possible: at once, or after the jobs that it is set to wait for. */
     public <P> FlowJob add(Task<P> task, P payload) {
         return add(JobRequest.of(task, payload));
     }

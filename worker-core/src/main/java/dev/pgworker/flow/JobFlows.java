@@ -6,7 +6,7 @@ import java.util.List;
  * Adds and shows flows: jobs that start when other jobs have ended.
  *
  * <p>A job that waits is an ordinary job whose {@code runAt} lies in the year 9999. Queues, limits, pauses and cancellations
- * hold for it as for others. Whoever gives it another {@code runAt}, by rescheduling it or adding it again under its job key, takes it out of its flow.
+ * hold for it as for others. A job leaves its flow if it gets another {@code runAt}: if it is rescheduled or added again under its job key.
  * Thread-safe.
  *
  * @since 0.1.0
@@ -18,8 +18,7 @@ public interface JobFlows {
      * those of {@link dev.pgworker.job.JobScheduler#addJobs(List)}. Until that transaction ends,
      * jobs of the database for which the flow waits cannot end: keep it short.
      *
-     * <p>A job that an interceptor leaves out is waited for by nobody; what would have waited for it waits for what it would
-     * have waited for.
+     * <p>No job waits for one that an interceptor leaves out; its successors wait for its predecessors instead.
      *
      * @throws IllegalArgumentException before any SQL is executed, if the flow has no jobs or one of them is invalid
      * @throws IllegalStateException if a job with {@link OnFailure#INSTEAD} waits for none, or only for jobs that an interceptor leaves out

@@ -32,7 +32,7 @@ public interface PredecessorResult {
     /**
      * Returns what its handler has returned.
      *
-     * @throws IllegalStateException if there is no result; the message says why
+     * @throws IllegalStateException if there is no result; the message has the reason
      * @throws RuntimeException a {@link dev.pgworker.task.PayloadException} if the result does not fit the type
      */
     <R> R as(Class<R> type);

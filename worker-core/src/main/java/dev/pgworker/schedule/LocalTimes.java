@@ -28,7 +28,7 @@ final class LocalTimes {
         this.everyHour = hasEveryHour(expression);
     }
 
-    /** Tells by a day on which it is due at all: either it has all hours, or it has the same as on other days. */
+    /** Decides by a day on which it is due at all: either it has all hours, or it has the same as on other days. */
     private static boolean hasEveryHour(CronExpression expression) {
         LocalDateTime some = expression.next(LocalDateTime.of(2024, 1, 1, 0, 0));
         if (some == null) {

@@ -34,7 +34,7 @@ public final class Recurrence {
         /** Always the same time after the previous due time, whatever becomes of the jobs. */
         FIXED_RATE,
 
-        /** Always the same time after the end of the previous job, whoever ended it. */
+        /** Always the same time after the end of the previous job, however it ended. */
         FIXED_DELAY
     }
 

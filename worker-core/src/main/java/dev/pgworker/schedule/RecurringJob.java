@@ -9,14 +9,14 @@ import org.jspecify.annotations.Nullable;
  *
  * @param id the name of the schedule or the identifier of the crontab's item
  * @param origin where it is defined
- * @param schedule what it does; of a crontab's item as far as a schedule can say that. Null for an item that only other
- *     applications have, and for a schedule that cannot be read because somebody has written it by SQL: then the problem says why
+ * @param schedule what it does; of a crontab's item as far as a schedule can express that. Null for an item that only other applications have, and
+ * for a schedule that was written by SQL and cannot be read: then the problem has the reason
  * @param nextRun when it is due next; null while it is paused, has ended, cannot be read or waits for the end of a job, and for an item
  *     that only other applications have
  * @param lastRun the due time of the last execution; for a crontab's item also one that was skipped because of a pause. Null for none
  * @param lastJobId the job of a schedule's last execution, which may no longer exist; null for none
  * @param pausedSince since when it is paused; null if it is not
- * @param pausedBy who paused the schedule; null if nobody has been named
+ * @param pausedBy who paused the schedule; null if no name was given
  * @param problem why the schedule is not executed; null if it is
  * @param createdAt when the schedule was created or a worker first registered the item; null if none has registered it yet
  * @param updatedAt when the schedule was last changed, executions do not count; null for a crontab's item

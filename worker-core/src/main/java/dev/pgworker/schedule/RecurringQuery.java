@@ -38,7 +38,7 @@ public record RecurringQuery(
     /**
      * Validates the arguments.
      *
-     * @throws IllegalArgumentException if one is invalid; the message names it and says what is allowed
+     * @throws IllegalArgumentException if one is invalid; the message names it and what is allowed
      */
     public RecurringQuery {
         Arguments.requireOptionalText("prefix", prefix, Integer.MAX_VALUE);

@@ -60,7 +60,7 @@ public final class Schedule {
             throw new IllegalArgumentException("endsAt must be after startsAt, " + startsAt + ", but is " + endsAt);
         }
         if (startsAt != null && endsAt != null && firstDue(justBefore(startsAt)) == null) {
-            // Also tells those who have put it by SQL, where the two have other names.
+            // The message is also for those who have put it by SQL, where the two have other names.
             throw new IllegalArgumentException("recurrence must be due between start and end, but " + recurrence
                     + " is not between " + startsAt + " and " + endsAt);
         }
@@ -312,7 +312,7 @@ public final class Schedule {
         /**
          * Returns the schedule.
          *
-         * @throws IllegalArgumentException if a value is invalid; the message names it and says what is allowed
+         * @throws IllegalArgumentException if a value is invalid; the message names it and what is allowed
          */
         public Schedule build() {
             return new Schedule(this);

@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
 public interface JobSignals {
 
     /**
-     * Sends a signal, which is kept as long as {@code pgworker.steps.keep-signals} says.
+     * Sends a signal, which is kept for {@code pgworker.steps.keep-signals}.
      *
      * @param name 1 to 128 characters, without {@code #}
      * @param payload what the job receives, of at most 1 MB as JSON; null for nothing

@@ -12,10 +12,10 @@ import dev.pgworker.job.Job;
 /**
  * The execution of a recurring job that a job was added for.
  *
- * @param schedule the name of the schedule, or the identifier of the crontab item; null if the job does not say, because a
- *     Node.js or Rust worker has added it
+ * @param schedule the name of the schedule, or the identifier of the crontab item; null if the job does not have it, because a Node.js or Rust
+ * worker has added it
  * @param scheduledAt when the execution was due, or when it was triggered
- * @param backfilled whether it was made up for later
+ * @param backfilled whether it was missed and ran later
  * @since 0.1.0
  */
 public record ScheduledRun(@Nullable String schedule, Instant scheduledAt, boolean backfilled) {
@@ -24,7 +24,7 @@ public record ScheduledRun(@Nullable String schedule, Instant scheduledAt, boole
     private static final Duration IN_TIME = Duration.ofMinutes(1);
 
     /**
-     * Returns the execution that a job was added for, as the property {@code _cron} of its payload tells. Empty for a job
+     * Returns the execution that a job was added for, from the property {@code _cron} of its payload. Empty for a job
      * without one, whatever its payload is: nothing that another worker or SQL has written makes this fail.
      *
      * <p>Rust workers store the JSON value {@code null} for a crontab item without a payload. Such a job counts as that of an

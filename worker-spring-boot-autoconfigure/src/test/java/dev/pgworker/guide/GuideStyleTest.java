@@ -46,10 +46,6 @@ class GuideStyleTest {
     private static final Pattern COMMENT_OR_LINES =
             Pattern.compile("/\\*.*?\\*/|(?:(?://|--)[^\\n]*\\n\\s*)+", Pattern.DOTALL);
 
-    /** Sources whose comments still break the rules: those of steps, flows, schedules and administration, and the baseline. */
-    private static final Pattern COMMENTS_NOT_EDITED_YET =
-            Pattern.compile("(?i).*(?:step|flow|schedul|admin|R__7|V1__).*");
-
     private static final Pattern TEXT = Pattern.compile("\"((?:[^\"\\\\\\n]|\\\\.)*)\"");
 
     private static Path root() {
@@ -136,9 +132,6 @@ class GuideStyleTest {
     @Test
     void commentsOfTheCoreAreInPlainEnglish() {
         List<String> problems = files(ROOT.resolve("worker-core/src/main"), ".*\\.(?:java|sql)")
-                .filter(file -> !COMMENTS_NOT_EDITED_YET
-                        .matcher(ROOT.relativize(file).toString())
-                        .matches())
                 .flatMap(file -> COMMENT_OR_LINES
                         .matcher(read(file))
                         .results()

@@ -12,7 +12,7 @@ import org.springframework.jdbc.core.simple.JdbcClient;
 import dev.pgworker.job.JobWait;
 import dev.pgworker.schema.WorkerSchema;
 
-/** Finds out for which other jobs a job waits, and says so in plain words. */
+/** Finds out for which other jobs a job waits, and describes them in plain words. */
 final class FlowWaits {
 
     private FlowWaits() {}

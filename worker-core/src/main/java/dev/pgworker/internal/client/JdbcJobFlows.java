@@ -69,7 +69,7 @@ public final class JdbcJobFlows implements JobFlows {
             select {schema}.pgworker_run_all_after(?, ?, ?, ?)
             """;
 
-    /** What waits for what, as the database is told. */
+    /** What waits for what, as it is passed to the database. */
     private final class Links {
 
         private final List<Job> jobs;

@@ -17,7 +17,7 @@ import dev.pgworker.schema.WorkerSchema;
 import dev.pgworker.step.JobStep;
 import dev.pgworker.step.JobStep.Kind;
 
-/** Lists the steps of a job, and tells at which it waits. */
+/** Lists the steps of a job, with the one at which it waits. */
 final class JobStepList {
 
     private final ClientConnections connections;

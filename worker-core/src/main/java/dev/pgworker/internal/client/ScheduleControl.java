@@ -355,7 +355,7 @@ public final class ScheduleControl {
         return Arguments.requireGivenText("id", name);
     }
 
-    /** Says who has changed what once that is committed; what applications do by themselves need not be read. */
+    /** Logs who has changed what after the commit, if a user is named. */
     public void tell(String what, String participle, String name) {
         if (user != null) {
             ClientConnections.afterCommit(() -> log.info(

@@ -10,7 +10,7 @@ import dev.pgworker.job.JobRequest;
 import dev.pgworker.job.ScheduleInterceptor;
 
 /**
- * The interceptors that see jobs before they are added, whoever adds them: each gets what the one before returned. Safe for use
+ * The interceptors that see all jobs before they are added: each gets what the one before returned. Safe for use
  * by many threads.
  */
 public final class ScheduleInterceptorChain {
@@ -22,7 +22,7 @@ public final class ScheduleInterceptorChain {
         this.interceptors = SingletonSupplier.of(interceptors);
     }
 
-    /** Returns true if nobody is to be asked. */
+    /** Returns true if there are no interceptors. */
     public boolean isEmpty() {
         return interceptors.get().isEmpty();
     }

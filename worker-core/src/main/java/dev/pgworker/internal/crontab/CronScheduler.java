@@ -29,8 +29,8 @@ import dev.pgworker.internal.store.CrontabStore.Known;
  * <p>The database's clock decides what time it is; this JVM's clock is never read, so workers whose clocks differ agree.
  * The time is asked for again after every wait: a wait that ended early is repeated, and after one that ended late every
  * minute since is executed, up to {@link #CATCH_UP}. Beyond that, the scheduler begins again as if it had just been
- * started, and only items with a fill make up for what they missed. A clock set back executes nothing twice: the schedule
- * goes on from the time that it is, and the last execution of each item, which the database keeps, tells what has been.
+ * started, and only items with a fill run missed executions. A clock set back executes nothing twice: the schedule continues from the current time,
+ * and the database keeps the last execution of each item.
  *
  * <p>An item is in step with the others or in the {@link Backfill}, never in both.
  */
@@ -44,13 +44,13 @@ public final class CronScheduler extends PeriodicService {
     /** After which the time is asked for in any case, so that a jump of the clock is noticed. */
     private static final Duration LONGEST_WAIT = Duration.ofMinutes(1);
 
-    /** How far ahead of the database a clock by which others have executed an item may be before it is told. */
+    /** How far ahead of the database a clock by which others have executed an item may be before that is logged. */
     private static final Duration LEAD_OF_OTHER_CLOCKS = Duration.ofMinutes(2);
 
     /** How often to try an item that an open transaction is in the way of. */
     static final Duration HELD_RETRY = Duration.ofSeconds(3);
 
-    /** Tells what time it is. */
+    /** Returns the current time of the database. */
     @FunctionalInterface
     interface DatabaseClock {
         Instant now() throws SQLException;
@@ -172,7 +172,7 @@ public final class CronScheduler extends PeriodicService {
         return wait.compareTo(HELD_RETRY) > 0 ? HELD_RETRY : wait;
     }
 
-    /** Goes on from the time that it is: what has been executed is recorded with each item, and not executed again. */
+    /** Continues from the current time: what has been executed is recorded with each item, and not executed again. */
     private void followBack(Instant now) {
         Instant first = Backfill.ceil(now);
         if (next != null && next.isAfter(first)) {
@@ -278,7 +278,7 @@ public final class CronScheduler extends PeriodicService {
         current = inStep;
     }
 
-    /** Takes note of what has been made up for; an item that has caught up goes on with the others. */
+    /** Notes which missed executions have run; an item that has caught up continues with the others. */
     private void settle() {
         MakingUp.Done done = makingUp.takeDone();
         Instant until = next;

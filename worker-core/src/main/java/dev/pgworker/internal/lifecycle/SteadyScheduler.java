@@ -22,7 +22,7 @@ final class SteadyScheduler extends ThreadPoolTaskScheduler {
 
     private static final int LEAST_THREADS = 2;
 
-    /** Threads that are made later, by whomever, do not get that of a handler for instance. */
+    /** For threads that are created later, which would otherwise get that of their creator, for example of a handler. */
     private final transient ClassLoader classLoader = Thread.currentThread().getContextClassLoader();
 
     private final transient Set<Thread> alive = ConcurrentHashMap.newKeySet();
@@ -40,7 +40,7 @@ final class SteadyScheduler extends ThreadPoolTaskScheduler {
         setWaitForTasksToCompleteOnShutdown(true);
     }
 
-    /** A trigger that is told by what its task is timed, before it is asked. */
+    /** A trigger that receives what times its task, before it is asked. */
     interface Told extends Trigger, Consumer<TimedTask> {}
 
     @Override

@@ -15,7 +15,7 @@ import dev.pgworker.internal.failure.Outage;
 import dev.pgworker.internal.failure.WorkerLog;
 
 /**
- * What the steps of a service come to: notes an outage, logs other failures, and says how long to wait after each. Used by
+ * What the steps of a service come to: notes an outage, logs other failures, and decides how long to wait after each. Used by
  * one thread at a time.
  */
 final class StepResults {
@@ -46,12 +46,12 @@ final class StepResults {
         failures = new Failures(service);
     }
 
-    /** Says that the calling thread takes the steps from here on. */
+    /** Notes that the calling thread takes the steps from here on. */
     void begin() {
         contact = DatabaseContact.watch();
     }
 
-    /** Says that the thread that has called {@link #begin} takes no more steps. */
+    /** Notes that the thread that has called {@link #begin} takes no more steps. */
     void end() {
         contact = null;
         DatabaseContact.unwatch();
@@ -80,7 +80,7 @@ final class StepResults {
         backoff.reset();
     }
 
-    /** Notes that the service says nothing about the database any more. */
+    /** Notes that the service no longer shows how the database is. */
     void left() {
         outage.left(service);
     }

@@ -26,7 +26,7 @@ public record CronSchedule(CronPattern pattern, @Nullable ZoneId zone) {
         return zone == null ? new CronSchedule(pattern, other) : this;
     }
 
-    /** Tells whether the minute is due that begins at the given instant. */
+    /** Returns whether the minute is due that begins at the given instant. */
     public boolean isDueAt(Instant tick) {
         ZoneRules rules = local().getRules();
         ZoneOffset offset = rules.getOffset(tick);

@@ -14,20 +14,20 @@ import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.schedule.Schedule;
 
 /**
- * Puts the schedules that an application declares into the database when its worker starts. Those that somebody is changing
- * follow later, and are executed as they were meanwhile. Used by one thread.
+ * Puts the schedules that an application declares into the database when its worker starts. Those that others are changing follow later, and are
+ * executed as they were meanwhile. Used by one thread.
  */
 public final class DeclaredSchedules {
 
     private static final Logger log = WorkerLog.of(DeclaredSchedules.class);
 
-    /** After which those are tried again that somebody was changing. */
+    /** After which those are tried again that others were changing. */
     static final Duration RETRY = Duration.ofSeconds(3);
 
-    /** How long to wait for somebody who is changing one: others are to be executed in time. */
+    /** How long to wait for a session that is changing one: others are to be executed in time. */
     private static final Duration LOCK_LIMIT = Duration.ofMillis(100);
 
-    /** After so many nobody waits for more: the table is locked rather than some rows. */
+    /** After so many no more are waited for: the table is locked rather than some rows. */
     private static final int MOST_HELD = 5;
 
     private static final String LOCK_NOT_AVAILABLE = "55P03";
@@ -64,7 +64,7 @@ public final class DeclaredSchedules {
         return left.isEmpty();
     }
 
-    /** Says that the start is not to wait for them, because the table cannot be used. */
+    /** Has the start not wait for them, because the table cannot be used. */
     void giveUp() {
         whenSettled.run();
     }
@@ -95,7 +95,7 @@ public final class DeclaredSchedules {
         }
     }
 
-    /** Returns false if somebody is changing it. */
+    /** Returns false if another session is changing it. */
     private boolean put(Schedule schedule) throws SQLException {
         try {
             schedules.declare(schedule, LOCK_LIMIT);

@@ -10,12 +10,12 @@ import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.job.Job;
 
 /**
- * The jobs of schedules that have ended in this worker, of which somebody may be waiting for the end. Told of all jobs, it takes
- * those whose payload looks like that of a schedule: what it misses is found in the database a little later.
+ * The jobs of schedules that have ended in this worker, for whose end a schedule may wait. It receives all jobs, and takes those whose payload looks
+ * like that of a schedule: what it misses is found in the database a little later.
  */
 final class EndedJobs implements WorkerEventListener {
 
-    /** So many are remembered until somebody asks. */
+    /** So many are remembered until they are read. */
     private static final int MOST = 1_000;
 
     /** The text of longer payloads is not looked through. */

@@ -8,15 +8,16 @@ import dev.pgworker.internal.failure.Outage;
 import dev.pgworker.internal.lifecycle.PeriodicService;
 
 /**
- * Executes the schedules that were put off, on {@code worker-schedules-late}: those that have failed, make up for something, are slow, or
- * were due together with several slow ones. Those that are in time do not wait behind them. {@link ScheduleService} says when there are some.
+ * Executes the schedules that were put off, on {@code worker-schedules-late}: those that have failed, run missed executions, are slow, or
+ * were due together with several slow ones. Those that are in time do not wait behind them. {@link ScheduleService} wakes this service when there
+ * are some.
  */
 final class LateSchedules extends PeriodicService {
 
     /** How long to wait where other workers have locked all of them. */
     private static final Duration HELD = Duration.ofMillis(500);
 
-    /** Tells what time it is by the database. */
+    /** Returns the time of the database. */
     @FunctionalInterface
     interface Clock {
         Instant now() throws SQLException;
@@ -31,7 +32,7 @@ final class LateSchedules extends PeriodicService {
         this.clock = clock;
     }
 
-    /** Says that there are some. Never waits. */
+    /** Wakes the service because there are some. Never waits. */
     void areDue() {
         wake();
     }

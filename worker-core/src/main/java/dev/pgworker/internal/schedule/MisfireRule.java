@@ -64,7 +64,7 @@ enum MisfireRule {
     /**
      * An execution that takes place.
      *
-     * @param missed whether it is made up for
+     * @param missed whether it was missed and runs now
      */
     record Execution(Instant dueAt, boolean missed) {}
 
@@ -74,7 +74,7 @@ enum MisfireRule {
      * @param executions those that take place, in order
      * @param skippedFrom when the first was due of those that do not take place, if any
      * @param skipped how many do not take place before the others
-     * @param next when the schedule is due next, which is not in the future if there is more to be made up for; null for never
+     * @param next when the schedule is due next, which is not in the future if more missed executions are to run; null for never
      */
     record Due(
             List<Execution> executions,
@@ -86,8 +86,8 @@ enum MisfireRule {
      * Chooses among what is due.
      *
      * @param first since when the schedule is due
-     * @param backfill how far back to make up for what was missed; null for without limit
-     * @param most how many executions to return at most
+     * @param backfill how far back to run missed executions; null for without limit
+     * @param most the most executions to return
      */
     Due choose(Timeline times, Instant first, Instant now, @Nullable Duration backfill, int most) {
         return choose(new Pending(times, first, now, backfill), most);
@@ -124,7 +124,7 @@ enum MisfireRule {
             return Duration.between(last, now).compareTo(LATE) > 0;
         }
 
-        /** Returns the first that is made up for, or the last if that is in time; null for none. */
+        /** Returns the first missed one that runs, or the last if that is in time; null for none. */
         @Nullable Instant begin() {
             Instant begin = first.isBefore(oldest) ? times.after(oldest.minus(1, ChronoUnit.MICROS)) : first;
             if (begin != null && !begin.isAfter(last)) {

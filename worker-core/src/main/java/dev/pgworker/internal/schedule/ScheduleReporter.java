@@ -20,12 +20,12 @@ import dev.pgworker.internal.schedule.ScheduleRules.Skipped;
 import dev.pgworker.internal.store.ScheduleStep;
 import dev.pgworker.internal.store.ScheduleStep.NewJob;
 
-/** Tells listeners all that becomes of schedules, and the log what somebody has to do something about, once. Used by one thread. */
+/** Reports to listeners all that becomes of schedules, and logs once what needs an action. Used by one thread. */
 final class ScheduleReporter {
 
     private static final Logger log = WorkerLog.of(ScheduleReporter.class);
 
-    /** Of so many it is remembered that something has been said. */
+    /** Of so many it is remembered that something has been logged. */
     private static final int MOST_TOLD = 10_000;
 
     /** So many schedules are worth a message within a while: what all have in common may fail for a hundred thousand at once. */
@@ -49,7 +49,7 @@ final class ScheduleReporter {
         this.events = events;
     }
 
-    /** Tells what has been committed. */
+    /** Reports what has been committed. */
     void report(Decision decision, List<Long> jobIds) {
         ScheduleStep step = decision.step();
         String name = step.due().name();
@@ -77,7 +77,7 @@ final class ScheduleReporter {
         }
     }
 
-    /** The row says from then on what is wrong, so that nobody looks at it again before it is changed. */
+    /** The row names the problem from then on, so that no worker looks at it again before it is changed. */
     private void reportBroken(String name, String problem, List<Failed> failed) {
         if (isWorthAMessage()) {
             log.error("Schedule {} is not executed: {}. Change it (RecurringJobs.put), or delete it", name, problem);
@@ -102,11 +102,11 @@ final class ScheduleReporter {
     }
 
     /**
-     * Tells that a schedule could not be executed, unless that has been said before.
+     * Reports that a schedule could not be executed, unless that has been reported before.
      *
      * @param decision what could not be written; null if not even the row could be read
      * @param held whether an open transaction is in the way
-     * @return what the row says about it
+     * @return the problem for the row
      */
     String reportPutOff(String name, @Nullable Decision decision, boolean held, SQLException error) {
         Instant dueAt = decision == null ? null : decision.step().due().nextAt();

@@ -20,10 +20,10 @@ import dev.pgworker.schedule.Overlap;
 import dev.pgworker.schedule.Recurrence;
 import dev.pgworker.schedule.Schedule;
 
-/** Decides what becomes of a schedule that is due. Asks nobody but the interceptors. */
+/** Decides what becomes of a schedule that is due. Calls no other code but the interceptors. */
 final class ScheduleRules {
 
-    /** How many executions one schedule makes up for, before others have their turn. */
+    /** How many missed executions of one schedule run before others have their turn. */
     static final int MOST_AT_ONCE = 100;
 
     private static final int LONGEST_PROBLEM = 1_000;
@@ -121,7 +121,7 @@ final class ScheduleRules {
         }
         List<Execution> executions = chosen.executions();
         Instant next = chosen.next();
-        // Of several that are made up for, those after the first would run beside it.
+        // Of several missed ones, those after the first would run beside it.
         int most = schedule.overlap() != Overlap.SKIP ? MOST_AT_ONCE : due.lastJobLives() ? 0 : 1;
         if (executions.size() > most) {
             Instant from = executions.get(most).dueAt();

@@ -23,10 +23,10 @@ import dev.pgworker.internal.store.ScheduleStore;
 import dev.pgworker.internal.store.ScheduleStore.Look;
 
 /**
- * Executes the schedules of the database on {@code worker-schedules}: sleeps until the first is due, or until somebody says that
- * schedules have changed. All workers do the same, and for each due time one of them adds the job.
+ * Executes the schedules of the database on {@code worker-schedules}: sleeps until the first is due, or until a notification that schedules have
+ * changed. All workers do the same, and for each due time one of them adds the job.
  *
- * <p>The database's clock decides what time it is, and the rows say all else, so that this worker may end at any moment. A clock
+ * <p>The database's clock decides what time it is, and the rows have all else, so that this worker may end at any moment. A clock
  * set back executes nothing twice: what was to be due remains so.
  */
 public final class ScheduleService extends PeriodicService {
@@ -36,19 +36,19 @@ public final class ScheduleService extends PeriodicService {
     /** Between two looks where there are schedules: those who change one may not be heard. */
     private static final Duration INTERVAL = Duration.ofSeconds(5);
 
-    /** The same where nobody listens. */
+    /** The same without a listener connection. */
     private static final Duration DEAF_INTERVAL = Duration.ofSeconds(1);
 
     /** Where there are no schedules, there are so many times fewer looks. */
     private static final int IDLE_FACTOR = 3;
 
-    /** Between two looks while there are no schedules, and somebody else looks whether that changes. */
+    /** Between two looks while there are no schedules, and another service watches whether that changes. */
     private static final Duration LONG_INTERVAL = Duration.ofMinutes(1);
 
     /** The same where the table cannot be used: it may be installed any time. */
     private static final Duration UNUSABLE_INTERVAL = Duration.ofMinutes(1);
 
-    /** How often to look for ends of jobs that nobody has told. */
+    /** How often to look for ends of jobs of which no notice has come. */
     private static final Duration END_INTERVAL = Duration.ofSeconds(1);
 
     /** How many of those that wait for an end are looked at each time. */
@@ -65,13 +65,13 @@ public final class ScheduleService extends PeriodicService {
     /** However much is announced, there is one look in that time. */
     private static final long SHORTEST_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
-    /** Tells what time it is, given what the database says. */
+    /** Returns the current time, given what was read from the database. */
     @FunctionalInterface
     interface Clock {
         Instant now(Look look) throws SQLException;
     }
 
-    /** Tells how long to wait for the next look, unless something is due before. */
+    /** Returns how long to wait for the next look, unless something is due before. */
     @FunctionalInterface
     interface Intervals {
 
@@ -162,7 +162,7 @@ public final class ScheduleService extends PeriodicService {
                         .next(any);
     }
 
-    /** Says that schedules may have changed. Never waits; may be called from any thread, by anybody and as often as they like. */
+    /** Notes that schedules may have changed. Never waits; may be called from any thread at any time. */
     public void announced() {
         if (announced.compareAndSet(false, true)) {
             wake();
@@ -229,7 +229,7 @@ public final class ScheduleService extends PeriodicService {
             held = SHORTEST_HELD;
             return wait;
         }
-        // Another worker executes it, or somebody changes it.
+        // Another worker executes it, or a session changes it.
         Duration waitForOthers = held;
         Duration doubled = held.multipliedBy(2);
         held = doubled.compareTo(LONGEST_HELD) > 0 ? LONGEST_HELD : doubled;

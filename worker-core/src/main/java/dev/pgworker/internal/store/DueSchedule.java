@@ -3,7 +3,7 @@ package dev.pgworker.internal.store;
 import java.time.Instant;
 
 /**
- * A schedule that is due, as whoever has locked its row sees it.
+ * A schedule that is due, as it is in the locked row.
  *
  * @param nextAt since when it is due; {@link ScheduleRow#COMPUTE} if that has to be found out
  * @param lastJobLives whether the job of the last execution waits or runs, as far as that matters

@@ -49,7 +49,7 @@ public record ScheduleRow(
         Instant readAt,
         RecurringJob status) {
 
-    /** Stands for "from now on, as the recurrence says". */
+    /** Stands for "from now on, by the recurrence". */
     public static final Instant COMPUTE = Timestamps.BEGINNING;
 
     /** The columns of row {@code s}, and the database's time. */
@@ -73,7 +73,7 @@ public record ScheduleRow(
             .enable(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS)
             .build();
 
-    /** Reads a row of {@link #COLUMNS}. What somebody has written into it by SQL may be anything that the table lets in. */
+    /** Reads a row of {@link #COLUMNS}. If it was written by SQL, it may be anything that the table lets in. */
     public static ScheduleRow read(ResultSet row) throws SQLException {
         JobRequest job = null;
         Schedule schedule = null;

@@ -40,7 +40,7 @@ public final class ScheduleStore {
     /** How long rows stay locked while it is decided what becomes of them, one more decision aside: interceptors may be slow. */
     private static final long DECISION_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-    /** After which the server ends the transaction, so that an interceptor that hangs keeps nobody else from these rows. */
+    /** After which the server ends the transaction, so that an interceptor that hangs does not keep these rows locked. */
     private static final Duration IDLE_LIMIT = Duration.ofSeconds(10);
 
     /** A schedule whose execution takes longer has its turn apart from those that are in time, until it takes no longer. */
@@ -68,7 +68,7 @@ public final class ScheduleStore {
      *
      * @param now the database's time
      * @param due when the first schedule is due, maybe long ago; null for none
-     * @param later when to go on with the first schedule that has failed or makes up for something; null for none
+     * @param later when to continue with the first schedule that has failed or runs missed executions; null for none
      * @param awaiting whether there is a schedule that waits for the end of a job
      */
     public record Look(
@@ -143,7 +143,7 @@ public final class ScheduleStore {
             """;
 
     /**
-     * Executes schedules that are due, unless somebody else does or is changing them: as many as there is time for. If a job cannot be
+     * Executes schedules that are due, unless others do or are changing them: as many as there is time for. If a job cannot be
      * added, none is.
      *
      * @param most how many, of those that are declared and of others
@@ -198,7 +198,7 @@ public final class ScheduleStore {
             order by retry_at
             """;
 
-    /** Returns the names of schedules that have failed or make up for something, and whose turn it is. */
+    /** Returns the names of schedules that have failed or run missed executions, and whose turn it is. */
     public List<String> later(Instant now, int most) throws SQLException {
         return Connections.call(dataSource, schema.in(LATER), ANSWER_LIMIT, (connection, statement) -> {
             statement.setObject(1, Timestamps.offset(now), Types.TIMESTAMP_WITH_TIMEZONE);
@@ -218,7 +218,7 @@ public final class ScheduleStore {
             where s.name = l.name
             """;
 
-    /** Puts off a schedule that could not be executed, saying why if there is a reason, unless somebody is changing it. */
+    /** Puts off a schedule that could not be executed, with the reason if there is one, unless another session is changing it. */
     public void putOff(String name, Instant now, Instant retryAt, @Nullable String problem) throws SQLException {
         Connections.call(dataSource, schema.in(PUT_OFF), ANSWER_LIMIT, (connection, statement) -> {
             statement.setObject(1, Timestamps.offset(retryAt), Types.TIMESTAMP_WITH_TIMEZONE);

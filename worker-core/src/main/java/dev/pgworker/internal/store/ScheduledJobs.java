@@ -28,7 +28,7 @@ final class ScheduledJobs {
         this.connection = connection;
     }
 
-    /** Adds jobs, those with keys last, in the order in which everybody locks keys; returns the id of each. */
+    /** Adds jobs, those with keys last, in the order in which all lock keys; returns the id of each. */
     IdentityHashMap<NewJob, Long> add(List<ScheduleStep> steps) throws SQLException {
         List<NewJob> jobs = steps.stream().flatMap(step -> step.jobs().stream()).toList();
         List<NewJob> plain =

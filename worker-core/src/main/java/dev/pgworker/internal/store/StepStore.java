@@ -183,7 +183,7 @@ public final class StepStore {
             """;
 
     /**
-     * Has a job wait, or goes on with a wait that has begun, as far as this claim still holds the job.
+     * Has a job wait, or continues a wait that has begun, as far as this claim still holds the job.
      *
      * @param signal what it waits for; null for the time alone
      * @param time how long, if it has not begun to wait; null if {@code until} is given

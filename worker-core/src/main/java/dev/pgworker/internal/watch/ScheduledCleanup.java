@@ -19,8 +19,8 @@ import dev.pgworker.job.CleanupResult;
 import dev.pgworker.job.CleanupSettings;
 
 /**
- * Cleans up on {@code worker-cleanup} when the settings say so, by the database's clock. Of all workers that do, one does it at
- * each time. A time at which no worker runs, or at which it fails, is not made up for: there will be another.
+ * Cleans up on {@code worker-cleanup} at the times of the settings, by the database's clock. Of all workers that do, one does it at
+ * each time. A time at which no worker runs, or at which it fails, is left out: there will be another.
  */
 public final class ScheduledCleanup extends PeriodicService {
 
@@ -40,7 +40,7 @@ public final class ScheduledCleanup extends PeriodicService {
     public interface CleanUp {
 
         /**
-         * Cleans up, tells the log and listeners of it, and returns what has been done.
+         * Cleans up, reports it to the log and to listeners, and returns what has been done.
          *
          * @param limit after which to leave the rest to the next clean-up
          */
@@ -59,7 +59,7 @@ public final class ScheduledCleanup extends PeriodicService {
      * Creates the service of one worker.
      *
      * @param schedule of the settings
-     * @param cleanUp does what the settings say in the name of {@link #USER}
+     * @param cleanUp cleans up by the settings, in the name of {@link #USER}
      */
     public ScheduledCleanup(
             String schedule, CleanupSettings settings, CleanupStore store, CleanUp cleanUp, Outage outage) {

@@ -3,8 +3,8 @@
 -- Called by people and their tools, as the role "operator". Each job that is named costs what a change of its row costs; nothing reads
 -- other jobs.
 
--- These skip running jobs and return only what they changed. A lock of four hours or more does not protect a job whose worker gives
--- no sign of life; it is cleared together with the lock of its queue. Jobs are locked in id order first, then changed, then queues are
+-- These skip running jobs and return only what they changed. A lock of four hours or more does not protect a job whose worker has no heartbeat; it
+-- is cleared together with the lock of its queue. Jobs are locked in id order first, then changed, then queues are
 -- freed.
 
 create or replace function "${schema}".complete_jobs(job_ids bigint[]) returns setof "${schema}"._private_jobs
@@ -124,7 +124,7 @@ begin
     perform "${schema}".pgworker_refuse('', null, reschedule_jobs.max_attempts, null, reschedule_jobs.priority);
   end if;
   if exists (select from "${schema}".pgworker_cancellations c where c.job_id = any(job_ids) and c.outcome is null) then
-    -- One that another worker has left as a failed job, and of which it has been told that it was cancelled, ends here.
+    -- One that another worker has left as a failed job, and that was reported as cancelled, ends here.
     perform "${schema}".pgworker_end_cancelled(job_ids);
   end if;
   perform set_config('pgworker.ending', 'recovered', true);

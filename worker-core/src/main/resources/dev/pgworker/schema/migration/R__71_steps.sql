@@ -3,9 +3,9 @@
 -- A record is written only by the claim that holds the job: its row is locked in share mode until the record is committed, so that no recovery,
 -- which changes that row, comes between. Records have the job's revision: a job that is added again by its key does other work, and begins anew.
 --
--- A signal and a wait of its name find each other though neither waits for the other: both are fresh when they are written. Whoever looks at a
--- fresh one sees all of the other kind that were committed before; so of two that were written at the same time the one that is looked at later
--- finds the other. A row that somebody holds is passed over and stays fresh.
+-- A signal and a wait of its name find each other though neither waits for the other: both are fresh when they are written. A look at a fresh one
+-- sees all of the other kind that were committed before; so of two that were written at the same time the one that is looked at later
+-- finds the other. A row that is locked is passed over and stays fresh.
 
 create or replace function "${schema}".pgworker_end_step(
   worker_id text, job_id bigint, claims timestamptz[], name text, kind text, micros bigint, result_type text, result text
@@ -224,7 +224,7 @@ comment on function "${schema}".pgworker_deliver_signal(text) is
   'nobody holds.';
 revoke execute on function "${schema}".pgworker_deliver_signal(text) from public;
 
--- Goes from name to name, so that many signals of one that somebody holds up stand before no others.
+-- Goes from name to name, so that many signals of one that is held up stand before no others.
 create or replace function "${schema}".pgworker_deliver_signals(out more boolean, out held boolean)
 language plpgsql volatile
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set jit = off
@@ -305,7 +305,7 @@ comment on function "${schema}".pgworker_tend_steps(bigint) is
   'Returns the id of the last of these jobs, null if there are no more, and whether there was so much that it is worth going on at once.';
 revoke execute on function "${schema}".pgworker_tend_steps(bigint) from public;
 
--- unsafe_dedupe, which raises the revision of a job and leaves its work what it is, says so by a setting of the transaction.
+-- unsafe_dedupe, which raises the revision of a job and leaves its work what it is, reports that by a setting of the transaction.
 create or replace function "${schema}".pgworker_keep_steps() returns trigger
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp as $$

@@ -1,4 +1,4 @@
--- Continuation: what goes on because something has happened.
+-- Continuation: what continues because something has happened.
 
 -- Workers call it when they are notified of pgworker:continue, and every few seconds while there is anything.
 create or replace function "${schema}".pgworker_continue(out more boolean, out held boolean)

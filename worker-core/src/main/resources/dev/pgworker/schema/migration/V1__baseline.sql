@@ -6,17 +6,17 @@
 --
 -- The scripts are written to be run in an empty schema as well as in one that Graphile Worker (Node: ledger 18 and later,
 -- Rust: ledger 19 and later) has installed, while its workers run. What exists and fits is left as it is, with its oid, grants and
--- dependants; functions get new bodies in place; no row is lost. All of it is one transaction, so nobody sees half of it. The schema
+-- dependants; functions get new bodies in place; no row is lost. All of it is one transaction, so no session sees half of it. The schema
 -- itself must exist. The placeholder for its name is the only one used here. Needs PostgreSQL 12.
 --
 -- Tables whose names begin with _private_ have exactly the columns that the other workers know, whose prepared statements return
--- whole rows. What is ours stands in tables whose names begin with pgworker_.
+-- whole rows. PgWorker's own tables have names that begin with pgworker_.
 --
 -- Rules that keep every function, and the peers' statements, free of deadlocks:
 --   * Row locks are taken in the order tasks, queues being created, jobs, queues being released; within a table in the order of
 --     name, key or id.
---   * Whoever looks for work (claim) never waits for a row lock: SKIP LOCKED.
---   * Whoever writes an outcome (complete, release, recovery) skips jobs that somebody holds, and waits for queue rows only;
+--   * A look for work (claim) never waits for a row lock: SKIP LOCKED.
+--   * A write of an outcome (complete, release, recovery) skips locked jobs, and waits for queue rows only;
 --     those are held by statements that wait for nothing.
 --   * Only calls made for an application (add_job, remove_job, administration) wait for job rows.
 
@@ -27,11 +27,11 @@ set local client_min_messages = warning;
 -- 1 Adoption ------------------------------------------------------------------------------------------------------------------
 
 -- All locks on tables that other workers may be using, before anything else is done: in one order, and none is waited for any longer when
--- lock_timeout has passed since the first. So nobody waits for this script longer than that and the moment it runs; and as the
--- time is shorter than deadlock_timeout, whoever waits in a circle with it never learns of it. The caller repeats a run that got no lock.
+-- lock_timeout has passed since the first. So no session waits for this script longer than that and the moment it runs; and as the time is shorter
+-- than deadlock_timeout, no other session fails by a deadlock with it. The caller repeats a run that got no lock.
 -- The order is the one in which others take theirs, so circles are rare: who adds jobs looks at the tasks first and keeps that lock
--- until the transaction ends; once it is ours, those left have claimed or completed jobs, and go on to the queues.
--- The ledger is locked against migrations of others, tasks and jobs against changes where triggers of ours are missing. Administrators,
+-- until the transaction ends; once this script has it, those left have claimed or completed jobs, and continue with the queues.
+-- The ledger is locked against migrations of others, tasks and jobs against changes where PgWorker's triggers are missing. Administrators,
 -- and the oldest of the peers, make the ledger without the column "breaking".
 do $lock$
 declare
@@ -148,8 +148,8 @@ create table if not exists "${schema}"._private_job_queues (
   is_available boolean generated always as (locked_at is null) stored not null
 );
 
--- key carries a plain unique constraint, not a partial index: statements of the peers and of migrations they may add say
--- "on conflict (key)", which only the plain one answers.
+-- key carries a plain unique constraint, not a partial index: statements of the peers and of migrations they may add have "on conflict (key)", which
+-- only the plain one answers.
 create table if not exists "${schema}"._private_jobs (
   id bigint generated always as identity constraint jobs_pkey1 primary key,
   job_queue_id int,
@@ -201,8 +201,8 @@ create table if not exists "${schema}".pgworker_recoveries (
 comment on table "${schema}".pgworker_recoveries is
   'Number of times jobs were recovered from dead workers, valid while a job has the given revision; the job may no longer exist.';
 
--- A running job whose key is taken or removed is *retired*: no key and no attempts left, like a job without a key on its last attempt. This
--- table tells the two apart, and goes without rows of jobs that are gone in the same way.
+-- A running job whose key is taken or removed is *retired*: no key and no attempts left, like a job without a key on its last attempt. This table
+-- distinguishes the two, and has no rows of jobs that are gone in the same way.
 create table if not exists "${schema}".pgworker_retirements (
   job_id bigint constraint pgworker_retirements_pkey primary key,
   removed boolean not null
@@ -210,8 +210,8 @@ create table if not exists "${schema}".pgworker_retirements (
 comment on table "${schema}".pgworker_retirements is
   'Jobs that were superseded by a newer job with their key, or removed by key, while they ran; the job may no longer exist.';
 
--- A running job that is cancelled is retired as well, and deleted when its run ends otherwise than by success. Whoever ends it so writes the
--- outcome in the same transaction; so a row without an outcome whose job is gone is that of a job that succeeded, which costs completions
+-- A running job that is cancelled is retired as well, and deleted when its run ends otherwise than by success. That outcome is written in the same
+-- transaction; so a row without an outcome whose job is gone is that of a job that succeeded, which costs completions
 -- nothing. Rows stay for an hour after the end, for those who ask.
 create table if not exists "${schema}".pgworker_cancellations (
   job_id bigint constraint pgworker_cancellations_pkey primary key,
@@ -292,10 +292,10 @@ create table if not exists "${schema}".pgworker_samples (
 comment on table "${schema}".pgworker_samples is
   'The backlog as pgworker_backlog told it at a time, about every ten seconds while a worker records statistics.';
 
--- Recurring jobs that applications and people make at run time. Whoever executes one locks its row, adds the job and sets the next time in one
+-- Recurring jobs that are created at run time. A worker that executes one locks its row, adds the job and sets the next time in one
 -- transaction, so that each time is executed once. next_at is -infinity where a worker has to find out when it is due, as only Java knows
 -- all grammars, and null where nothing will be due: it has ended, or waits for the end of its last job (awaits_end), or has a problem.
--- Until retry_at nobody looks at one that has failed, and one that makes up for much has its turn then: others are not to wait behind them.
+-- Until retry_at no worker looks at one that has failed, and one with many missed executions has its turn then: others are not to wait behind them.
 -- Workers read hundreds at a time, hence the limit of the payload. The names are in the order of their characters, which prefixes and pages need.
 create table if not exists "${schema}".pgworker_schedules (
   name text collate "C" constraint pgworker_schedules_pkey primary key
@@ -353,7 +353,7 @@ create index if not exists pgworker_schedules_problem on "${schema}".pgworker_sc
 comment on table "${schema}".pgworker_schedules is
   'Recurring jobs made at run time; those of crontabs are in known_crontabs. Rows that declared marks are executed by applications that declare them.';
 
--- A paused queue is kept by the lock of its own row, which all workers respect; this table says who has paused it, and who held it then.
+-- A paused queue is kept by the lock of its own row, which all workers respect; this table has who paused it, and who held it then.
 create table if not exists "${schema}".pgworker_pauses (
   kind text constraint pgworker_pauses_kind_check check (kind in ('task', 'queue', 'all')),
   name text,
@@ -379,7 +379,7 @@ create table if not exists "${schema}".pgworker_cleanup (
 );
 comment on table "${schema}".pgworker_cleanup is 'When workers have last cleaned up as their settings say, and until when one of them may be at it.';
 
--- What became of jobs, where a schema keeps that. Nothing is written here until somebody switches it on, see R__50_history.sql. No key,
+-- What became of jobs, where a schema keeps that. Nothing is written here until it is switched on, see R__50_history.sql. No key,
 -- because nothing that stands here already may keep a job from ending. Autovacuum does not shorten it, because that locks it.
 create table if not exists "${schema}".pgworker_history (
   job_id bigint not null,
@@ -429,8 +429,8 @@ create index if not exists pgworker_history_lost_at on "${schema}".pgworker_hist
 comment on table "${schema}".pgworker_history_losses is
   'How many ends of jobs of the last day the history does not show, and why. Rows of one hour and reason are combined when there are many.';
 
--- Limits of the cluster, see R__60_limits.sql. A limit is one of concurrency, one of rate or a fair share. Those who add and end jobs write
--- nothing of what follows but arrivals, which nobody waits for.
+-- Limits of the cluster, see R__60_limits.sql. A limit is one of concurrency, one of rate or a fair share. Adding and ending jobs write nothing of
+-- what follows but arrivals, for which no session waits.
 create table if not exists "${schema}".pgworker_limits (
   id int generated always as identity constraint pgworker_limits_pkey primary key,
   name text collate "C" not null constraint pgworker_limits_name_key unique
@@ -519,7 +519,7 @@ insert into "${schema}".pgworker_limit_salt (salt)
   where not exists (select from "${schema}".pgworker_limit_salt);
 comment on table "${schema}".pgworker_limit_salt is 'What makes the names of lanes tell nothing of the values they stand for.';
 
--- Ends that somebody waits for, see R__70_ends.sql. The row of a job is written by the transaction that asks for its end, which is usually the one
+-- Ends that are waited for, see R__70_ends.sql. The row of a job is written by the transaction that asks for its end, which is usually the one
 -- that adds it. Other jobs have none. It outlives its job by keep_for, and is kept for as long as jobs wait that are to start after it.
 create table if not exists "${schema}".pgworker_ends (
   job_id bigint constraint pgworker_ends_pkey primary key,
@@ -612,7 +612,7 @@ create table if not exists "${schema}".pgworker_flow_turn ();
 create index if not exists pgworker_ends_flow on "${schema}".pgworker_ends (expires_at) where flow and outcome is not null;
 comment on table "${schema}".pgworker_flow_turn is 'Always empty. Locked by who releases jobs that have waited for others.';
 
--- The statistics may be lost, and nobody have analysed the table since. Nobody waits for one who has locked it.
+-- The statistics may be lost, and the table not analysed since. This does not wait for its lock.
 create or replace view "${schema}".pgworker_history_sizes as
   select case
       when l.locked or n.live > 0 or c.relpages > 0 and c.reltuples > 0 then greatest(n.live, 0, case when n.live = 0 then c.reltuples end)
@@ -631,7 +631,7 @@ create or replace view "${schema}".pgworker_history_sizes as
 comment on view "${schema}".pgworker_history_sizes is
   'How many entries the history has, estimated, how large it is, and whether somebody has locked it against reading.';
 
--- Whoever could change jobs before an adoption can do so afterwards.
+-- Roles that could change jobs before an adoption can do so afterwards.
 do $grants$
 declare
   grantee text;
@@ -666,10 +666,10 @@ begin
 end
 $view$;
 
--- Only where nobody was here before: what others have made stays as it is. The ledger gets its rows in the last chapter.
--- The peers enable row level security without a policy: who does not own the tables sees no row, whatever is granted to him by default
--- for instance. The guide has the policies that let a role in.
--- R__00_indexes.sql is told that the tables are new.
+-- Only in a new schema: what others have made stays as it is. The ledger gets its rows in the last chapter.
+-- The peers enable row level security without a policy: a role that does not own the tables sees no row, even with rights, for example default ones.
+-- The guide has the policies that let a role in.
+-- A setting shows R__00_indexes.sql that the tables are new.
 do $new$
 begin
   if not exists (select from "${schema}".migrations) then
@@ -698,8 +698,8 @@ $new$;
 
 -- Both peers look at the highest id only, so 20 keeps Node.js from migrating over this schema, and Rust as far as it knows no
 -- higher one. Node.js calls 19 breaking, Rust does not: it is, because workers that know nothing of it fetch several jobs of one
--- queue at once. Rust workers that support this schema know 19 and do not mind.
--- Any Node.js worker stops when it is told of a breaking migration, whatever its number. It is told only where 19 was missing:
+-- queue at once. Rust workers that support this schema know 19 and continue.
+-- Any Node.js worker stops when it is notified of a breaking migration, whatever its number. That is done only where 19 was missing:
 -- there, none can be running that knows it.
 do $ledger$
 declare

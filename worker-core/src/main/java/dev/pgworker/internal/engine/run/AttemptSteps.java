@@ -32,7 +32,7 @@ final class AttemptSteps implements JobSteps {
 
     private static final int MAX_NAME = 128;
 
-    /** More are a loop that does not end, or one whose record nobody wants to read. */
+    /** More are a loop that does not end, or one whose record is too long to read. */
     private static final int MOST = 10_000;
 
     private static final Duration LONGEST = Duration.ofDays(3650);

@@ -210,7 +210,7 @@ public final class StepRuns {
     }
 
     /**
-     * Has a job wait, or goes on with a wait that has begun.
+     * Has a job wait, or continues a wait that has begun.
      *
      * @param signal what it waits for; null for the time alone
      */
