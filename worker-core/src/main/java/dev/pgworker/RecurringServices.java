@@ -81,7 +81,7 @@ final class RecurringServices {
                 continuations);
     }
 
-    /** Says which parts of a start these are. */
+    /** Has the start wait for the parts of these services. */
     void expectParts() {
         if (cron != null) {
             context.started().expect(Part.CRONTAB);

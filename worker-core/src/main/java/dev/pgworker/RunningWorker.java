@@ -41,7 +41,7 @@ final class RunningWorker {
 
     @GuardedBy("this") private boolean ended;
 
-    /** Made before the lock is asked for, so that whoever has it hurries. */
+    /** Made before the lock is asked for, so that the thread that has it hurries. */
     private static final class StopRequest implements WorkerStop.Request {
 
         private volatile boolean made;
@@ -274,7 +274,7 @@ final class RunningWorker {
         return stall == null ? neverBegun() : stall;
     }
 
-    /** A worker that waits to know what is paused claims nothing, so that nobody finds out whether jobs wait. */
+    /** A worker that waits to know what is paused claims nothing, so that no claim shows whether jobs wait. */
     private @Nullable String neverBegun() {
         boolean soon = System.nanoTime() - createdAt < parts.stallAfter().toNanos();
         return soon || services.pauses.isKnown() ? null : services.pauses.obstacle();

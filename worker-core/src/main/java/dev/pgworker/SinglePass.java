@@ -85,7 +85,7 @@ final class SinglePass {
         }
         Claims.Result result = fetchUndisturbed(room);
         if (result.count() == 0 && !result.full()) {
-            // Nobody listens: what handlers have added may lie anywhere.
+            // There is no listener: what handlers have added may lie anywhere.
             services.due.forget();
             result = fetchUndisturbed(room);
         }

@@ -67,7 +67,7 @@ public final class Worker implements AutoCloseable {
 
     private final WorkerParts parts;
 
-    /** Written under the lock, read without it: a stop takes long, and whoever asks meanwhile must not wait. */
+    /** Written under the lock, read without it: a stop takes long, and callers must not wait meanwhile. */
     private volatile @Nullable RunningWorker running;
 
     /** Set while the worker cannot start over. */
@@ -92,7 +92,7 @@ public final class Worker implements AutoCloseable {
     /**
      * Starts the worker and returns immediately. Does nothing if the worker is already running. The database does not
      * have to be reachable. The worker's threads register it and what it declares; {@link #awaitStarted} waits for them, and
-     * {@link WorkerStatus#starting} says what is not done yet.
+     * {@link WorkerStatus#starting} shows what is not done yet.
      */
     public synchronized void start() {
         if (running == null) {
@@ -292,7 +292,7 @@ public final class Worker implements AutoCloseable {
 
     /**
      * Returns what the running worker does from time to time: tasks of a scheduler of Spring's that is the worker's own.
-     * Each says by {@link ScheduledTask#toString} what it does, such as {@code worker: sweep for dead workers}, and when
+     * Each describes by {@link ScheduledTask#toString} what it does, such as {@code worker: sweep for dead workers}, and when
      * it has been executed and will be. Cancelling one impairs the worker.
      *
      * @return an unmodifiable set, empty if the worker is not running
@@ -368,7 +368,7 @@ public final class Worker implements AutoCloseable {
             return this;
         }
 
-        /** Sets whether the worker records statistics, whatever its {@linkplain #settings settings} say about that. */
+        /** Sets whether the worker records statistics, whatever its {@linkplain #settings settings} are. */
         public Builder statistics(boolean recorded) {
             this.statistics = recorded;
             return this;
@@ -387,7 +387,7 @@ public final class Worker implements AutoCloseable {
         }
 
         /**
-         * Sets when to say that something is wrong; for tests.
+         * Sets when to report a problem; for tests.
          *
          * @param stallAfter how long a due job may wait although a handler is free
          * @param stuckAfter how long a thread of the worker may be at one thing
@@ -401,7 +401,7 @@ public final class Worker implements AutoCloseable {
         /**
          * Sets the data source of the listener connection, for example one that bypasses a connection pooler. With a
          * {@code PGSimpleDataSource} that does not set a {@code socketFactory}, jobs start about a millisecond sooner
-         * than with other data sources, and a flood of notifications, which whoever may connect to the database can send,
+         * than with other data sources, and a flood of notifications, which any role that may connect to the database can send,
          * does not exhaust the memory.
          */
         public Builder listenDataSource(@Nullable DataSource listenDataSource) {
@@ -538,7 +538,7 @@ public final class Worker implements AutoCloseable {
         /**
          * Adds schedules that the application declares. Each start of the worker puts them into the database, as {@link
          * dev.pgworker.schedule.RecurringJobs#put} would, and only workers that declare a name execute the schedule that it
-         * declares. One that nobody declares any more stays in the database and is not executed.
+         * declares. One that no application declares any more stays in the database and is not executed.
          */
         public Builder schedules(Collection<Schedule> schedules) {
             this.schedules.addAll(Arguments.requireList("schedules", schedules));
@@ -547,8 +547,8 @@ public final class Worker implements AutoCloseable {
 
         /**
          * Adds limits that the application declares. Each start of the worker puts them into the database, as {@link
-         * dev.pgworker.limit.JobLimits#put} would, before it starts jobs of their tasks. One that nobody declares any more stays
-         * in effect until it is deleted.
+         * dev.pgworker.limit.JobLimits#put} would, before it starts jobs of their tasks. One that no application declares any more stays in effect
+         * until it is deleted.
          *
          * @throws IllegalArgumentException if two have the same name
          */

@@ -107,7 +107,7 @@ public final class WorkerClient {
      * Returns what reads a schema's jobs.
      *
      * @param dataSource the data source whose Spring transactions are joined
-     * @param recovery the settings that say which workers are stale
+     * @param recovery the settings that decide which workers are stale
      */
     public static JobQueries jobQueries(DataSource dataSource, WorkerSchema schema, RecoverySettings recovery) {
         requireDatabase(dataSource, schema);
@@ -149,7 +149,7 @@ public final class WorkerClient {
      * Returns what operates a schema's workers.
      *
      * @param dataSource the data source whose Spring transactions are joined
-     * @param recovery the settings by which manual sweeps detect dead workers, unless their options say otherwise
+     * @param recovery the settings by which manual sweeps detect dead workers, unless their options differ
      * @param recoveryHandlers decide, in order, what happens to the jobs that manual sweeps recover; obtained for each
      *     such job
      * @param listeners receive the events of manual sweeps and of changes, on the calling thread after its commit;
@@ -235,7 +235,7 @@ public final class WorkerClient {
      * Returns what sends signals to a schema's jobs.
      *
      * @param dataSource the data source whose Spring transactions are joined
-     * @param settings say how long signals are kept
+     * @param settings have how long signals are kept
      */
     public static JobSignals jobSignals(
             DataSource dataSource, WorkerSchema schema, PayloadCodec codec, StepSettings settings) {

@@ -81,7 +81,7 @@ record WorkerParts(
         return privateDataSource == null ? null : new JobStore(privateDataSource, schema, workerId).claims();
     }
 
-    /** Returns what the worker publishes about itself, JSON: the times tell sweeps when to take it for dead. */
+    /** Returns what the worker publishes about itself, JSON: by the times, sweeps decide when it is dead. */
     String metadata() {
         RecoverySettings recovery = settings.recovery();
         return new JsonMapper()

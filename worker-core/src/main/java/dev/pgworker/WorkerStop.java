@@ -54,7 +54,7 @@ final class WorkerStop {
     /** When a run has to be over. */
     interface Request {
 
-        /** Returns false while nobody but the worker itself, which is lost, ends its run. */
+        /** Returns false while only the worker itself, which is lost, ends its run. */
         boolean isMade();
 
         /** Returns when the requested stop has to be over, by {@link System#nanoTime}. */
@@ -134,7 +134,7 @@ final class WorkerStop {
             while (!request.isMade()
                     && services.context.outage().isPresent()
                     && !services.completer.awaitWritten(STOP_CHECK)) {
-                // A lost worker has time: nobody can take its jobs before the database is back.
+                // A lost worker has time: no worker can take its jobs before the database is back.
                 progress.progress();
             }
             Duration limit = flushLimit();
@@ -149,7 +149,7 @@ final class WorkerStop {
             Thread.currentThread().interrupt();
             log.warn("The stop was interrupted; jobs that are running stay locked until they are recovered");
         }
-        // What may still be claimed, or was without anybody knowing, is taken from this worker when it shows no life.
+        // What may still be claimed, or was unnoticed, is taken from this worker when its heartbeats end.
         if (!written || !knowsToHoldNothing()) {
             services.heartbeat.stayRegistered();
         }
@@ -180,7 +180,7 @@ final class WorkerStop {
         return left.compareTo(FLUSH_LIMIT) < 0 ? left : FLUSH_LIMIT;
     }
 
-    /** Nobody may have a reason to doubt, and a claim may have been made twice all the same. */
+    /** A claim may have been made twice without any sign of it. */
     private boolean knowsToHoldNothing() {
         boolean doubted = services.reconciler.isInDoubt();
         if (!doubted && services.context.outage().isPresent()) {

@@ -14,7 +14,7 @@ import dev.pgworker.schedule.Overlap;
 /**
  * Runs a handler on a schedule. Used together with {@link dev.pgworker.task.JobHandler} on a method. It can be repeated,
  * with a different {@link #id()} each time. Exactly one of {@link #value()}, {@link #cron()}, {@link #fixedRate()} and
- * {@link #fixedDelay()} says when.
+ * {@link #fixedDelay()} sets when.
  *
  * <p>With {@link #value()}, and without {@link #overlap()}, {@link #misfire()}, {@link #jitter()}, {@link #startsAt()} and
  * {@link #endsAt()}, it declares an item of the application's crontab, which Graphile Workers on Node.js and in Rust may
@@ -88,8 +88,8 @@ public @interface CronJob {
 
     /**
      * How far back missed executions are backfilled, such as {@code "2d"} or {@code "4w3d2h1m"}. The default is not at all
-     * for an item of a crontab, and for a schedule without limit if its {@link #misfire()} says that they take place; a
-     * schedule with a fill must say so.
+     * for an item of a crontab, and for a schedule without limit if its {@link #misfire()} lets them take place; a schedule with a fill needs such a
+     * misfire.
      */
     String fill() default "";
 

@@ -46,7 +46,7 @@ final class CronJobAttributes {
     }
 
     /**
-     * The attribute that says when, and its text with placeholders replaced.
+     * The attribute that sets when, and its text with placeholders replaced.
      *
      * @param pattern the five fields of {@code value}; null if they are wrong or if there are none
      */
@@ -62,7 +62,7 @@ final class CronJobAttributes {
         }
     }
 
-    /** Returns null if not exactly one attribute says when, or if that is wrong. */
+    /** Returns null if not exactly one attribute sets when, or if that is wrong. */
     private @Nullable When when() {
         Map<String, String> all = new LinkedHashMap<>();
         all.put("value", given.value());

@@ -15,7 +15,7 @@ import dev.pgworker.job.JobRequest;
 import dev.pgworker.job.JobSpec;
 
 /**
- * The attributes of a {@link CronJob} that say what to add, in which zone and under which name; those that are wrong have been
+ * The attributes of a {@link CronJob} for what to add, in which zone and under which name; those that are wrong have been
  * noted.
  */
 record CronJobOptions(

@@ -7,7 +7,7 @@ import java.util.regex.Pattern;
 import dev.pgworker.internal.pattern.CronField;
 
 /**
- * The words with which a line of a crontab begins, as far as they tell what belongs to the pattern and what follows it.
+ * The words with which a line of a crontab begins, as far as they show what belongs to the pattern and what follows it.
  *
  * @param text the line without the space around it
  * @param words the first words, more than a pattern of any grammar has fields

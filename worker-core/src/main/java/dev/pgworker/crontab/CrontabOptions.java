@@ -117,7 +117,7 @@ final class CrontabOptions {
         }
     }
 
-    /** Sets an attribute of the job after trying it alone, so that a wrong one is told where it stands. */
+    /** Sets an attribute of the job after trying it alone, so that a wrong one is reported with its place. */
     private void specify(Consumer<JobSpec.Builder> attribute) {
         JobSpec.Builder alone = JobSpec.builder();
         attribute.accept(alone);

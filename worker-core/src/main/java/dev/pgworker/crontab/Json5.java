@@ -292,7 +292,7 @@ final class Json5 {
         }
     }
 
-    /** Tells whether the character separates words, as JavaScript sees it. */
+    /** Returns whether the character separates words, as JavaScript sees it. */
     static boolean isSpace(char c) {
         return (c >= '\t' && c <= '\r')
                 || c == '\ufeff'

@@ -302,7 +302,7 @@ public sealed interface WorkerEvent {
 
     /**
      * A job that was superseded under its key, or removed, while it ran has lost its worker. It remains as permanently
-     * failed, with a last error that says so. Published like {@link JobRecovered}.
+     * failed, with a last error that states this. Published like {@link JobRecovered}.
      *
      * @param deadWorker the worker that held it, and why it is considered dead
      * @since 0.1.0
@@ -381,7 +381,7 @@ public sealed interface WorkerEvent {
      *     cleanup}, {@code pause} and {@code resume}
      * @param count number of jobs that were changed; of {@code force-unlock} the number of workers, of {@code cleanup}
      *     the number of rows that were deleted, of {@code pause} and {@code resume} 1
-     * @param user in whose name; null if that was not said
+     * @param user in whose name; null if no name was given
      * @since 0.1.0
      */
     record JobsChanged(
@@ -398,14 +398,14 @@ public sealed interface WorkerEvent {
     }
 
     /**
-     * A limit was created, changed or deleted by {@link dev.pgworker.limit.JobLimits}; what an application declares at its
-     * start is not told. Published on the thread that called it, after its commit, to the listeners of these limits. When it is in
+     * A limit was created, changed or deleted by {@link dev.pgworker.limit.JobLimits}; what an application declares at its start is not published.
+     * Published on the thread that called it, after its commit, to the listeners of these limits. When it is in
      * effect, {@link LimitApplied} follows.
      *
      * @param workerId {@link DeadWorker#BY_HAND}
      * @param limit its name
      * @param allows what it allows, such as {@code "3 running per tenant"}; null if it was deleted
-     * @param user in whose name; null if that was not said
+     * @param user in whose name; null if no name was given
      * @since 0.1.0
      */
     record LimitChanged(
@@ -521,7 +521,7 @@ public sealed interface WorkerEvent {
      * exception; and if the schedule itself is invalid, not before it is changed.
      *
      * @param schedule the name of the schedule
-     * @param dueAt when the execution was due; null if that cannot be told
+     * @param dueAt when the execution was due; null if that is unknown
      * @since 0.1.0
      */
     record ScheduleFailed(

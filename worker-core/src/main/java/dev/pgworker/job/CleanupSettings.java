@@ -39,7 +39,7 @@ public record CleanupSettings(
     /**
      * Validates the settings.
      *
-     * @throws IllegalArgumentException if a setting is not allowed; the message begins with its name and says what is
+     * @throws IllegalArgumentException if a setting is not allowed; the message begins with its name and states what is
      */
     public CleanupSettings {
         Arguments.requireNonNull("zone", zone);

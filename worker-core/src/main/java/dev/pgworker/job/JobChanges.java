@@ -56,7 +56,7 @@ public interface JobChanges {
      * never run again, whatever their handlers do. A handler that succeeds before it can be stopped has succeeded, and its job is
      * complete.
      *
-     * <p>Workers are told when the caller's transaction commits. {@link #awaitCancellations} waits for the end.
+     * <p>Workers are notified when the caller's transaction commits. {@link #awaitCancellations} waits for the end.
      *
      * @return what became of each distinct id, in the order of the given ids
      */
@@ -72,7 +72,7 @@ public interface JobChanges {
      * @param limit how long to wait; 0 to 1 day
      * @return some may still be {@linkplain Cancellation.State#isOpen() open}, if the limit has elapsed
      * @throws IllegalArgumentException if the limit is not between these
-     * @throws IllegalStateException if it is called in a transaction, at whose end the workers would be told
+     * @throws IllegalStateException if it is called in a transaction, at whose end the workers would be notified
      */
     List<Cancellation> awaitCancellations(Collection<Long> ids, Duration limit);
 
@@ -84,7 +84,7 @@ public interface JobChanges {
      * Chunks that are done stay done if the change is stopped, by {@code progress} or by interrupting the thread, or fails.
      *
      * @param progress called after each chunk; may stop the change. What it throws is passed on
-     * @throws org.springframework.dao.DataAccessException if a chunk fails; the message says how many jobs were done before
+     * @throws org.springframework.dao.DataAccessException if a chunk fails; the message has how many jobs were done before
      */
     BulkResult change(JobSelection selection, JobChange change, BulkProgress progress);
 

@@ -114,7 +114,7 @@ public interface JobQueries {
      * Returns what is recorded of the {@linkplain dev.pgworker.step.JobSteps steps} of a job, in the order in which they began; empty if it has
      * none. Of a job that has ended as long as the history has an entry of it, or for moments if it has none.
      *
-     * @param results whether to read the results as well, which tell as much as payloads do
+     * @param results whether to read the results as well, which may be as confidential as payloads
      */
     List<JobStep> steps(long id, boolean results);
 

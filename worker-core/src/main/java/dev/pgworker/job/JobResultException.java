@@ -5,7 +5,7 @@ import org.jspecify.annotations.Nullable;
 import dev.pgworker.internal.argument.Arguments;
 
 /**
- * Says why there is no result of a job. The message names the job, its task as far as it is known, and the reason.
+ * Thrown if there is no result of a job. The message names the job, its task as far as it is known, and the reason.
  *
  * @since 0.1.0
  */
@@ -29,11 +29,11 @@ public final class JobResultException extends RuntimeException {
         /** The job was cancelled while it ran. */
         CANCELLED,
 
-        /** The job is gone, and its end could not be written, because somebody had locked the table of ends for example. */
+        /** The job is gone, and its end could not be written, for example because the table of ends was locked. */
         UNKNOWN,
 
         /**
-         * Nothing is known of the job: nobody has asked for its result, its record has expired, or the transaction that adds it is not
+         * Nothing is known of the job: its result was not asked for, its record has expired, or the transaction that adds it is not
          * committed, or was rolled back.
          */
         ABSENT,

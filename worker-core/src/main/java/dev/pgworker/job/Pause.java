@@ -9,8 +9,8 @@ import org.jspecify.annotations.Nullable;
  *
  * @param target what
  * @param since since when, by the database's clock
- * @param by who has paused it; null if that was not said
- * @param reason why; null if that was not said
+ * @param by who has paused it; null if no name was given
+ * @param reason why; null if no reason was given
  * @since 0.1.0
  */
 public record Pause(

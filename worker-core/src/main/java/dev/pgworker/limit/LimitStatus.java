@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
  * A limit as the database has it. All times are by the database's clock.
  *
  * @param name the limit's name
- * @param limit the limit; null if it cannot be read, because somebody has written it by SQL
+ * @param limit the limit; null if it was written by SQL and cannot be read
  * @param phase whether the limit is in effect
  * @param declared whether an application declares it at its start
  * @param waiting how many jobs wait for it, up to 10,000; those that are not due yet are included. Null where it is not counted

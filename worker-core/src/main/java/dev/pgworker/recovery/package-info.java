@@ -1,4 +1,4 @@
-/** Tells the database which workers live. */
+/** Settings of how dead workers are detected and their jobs recovered. */
 @NullMarked
 package dev.pgworker.recovery;
 

@@ -116,7 +116,7 @@ final class Adoption {
     }
 
     /**
-     * Finds triggers whose functions rely on the search path of whoever adds jobs: their text names something without its schema, and they
+     * Finds triggers whose functions rely on the search path of the session that adds jobs: their text names something without its schema, and they
      * set no search path. Those of PgWorker, which a schema has whose history of migrations was lost, name everything with its schema.
      */
     private static final String TRIGGERS = """

@@ -12,14 +12,14 @@ final class Contention {
     private static final String LOCK_NOT_AVAILABLE = "55P03";
     private static final String DEADLOCK = "40P01";
 
-    /** What the server says when two sessions replace a function at the same moment. */
+    /** The server's message when two sessions replace a function at the same moment. */
     private static final String CONCURRENTLY_UPDATED = "tuple concurrently updated";
 
     private static final Set<String> STATES = Set.of(LOCK_NOT_AVAILABLE, DEADLOCK);
 
     private Contention() {}
 
-    /** Tells whether the same statement may succeed a moment later. */
+    /** Returns whether the same statement may succeed a moment later. */
     static boolean isCauseOf(Throwable failure) {
         for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
             if (cause instanceof SQLException sql

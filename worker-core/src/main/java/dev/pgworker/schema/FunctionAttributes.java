@@ -23,7 +23,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class FunctionAttributes {
 
-    /** Where the attributes end in what the server says of a function. */
+    /** Where the attributes end in the server's text of a function. */
     private static final Pattern BODY = Pattern.compile("\n(AS \\$|BEGIN ATOMIC|RETURN )");
 
     private static final String SETTING = "\n SET ";

@@ -12,7 +12,7 @@ import org.slf4j.Logger;
 import dev.pgworker.internal.failure.WorkerLog;
 
 /**
- * What the ledger of migrations says that all Graphile Workers of a schema share.
+ * The content of the ledger of migrations that all Graphile Workers of a schema share.
  *
  * @param ours whether our history is there
  * @param newest the largest id of the shared ledger, or null where there is no ledger
@@ -78,7 +78,7 @@ record Ledger(
         }
     }
 
-    /** Says what a migration has made of it. */
+    /** Describes what a migration has made of it. */
     String describeMigration() {
         if (ours) {
             return "up to date";

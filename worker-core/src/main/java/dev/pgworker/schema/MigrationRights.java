@@ -16,7 +16,7 @@ final class MigrationRights {
         this.schema = schema;
     }
 
-    /** Tells what is missing before Flyway fails halfway through a statement. */
+    /** Reports what is missing before Flyway fails halfway through a statement. */
     void check(Connection connection) throws SQLException {
         String sql = """
                 select current_user, pg_catalog.current_database() as current_database,

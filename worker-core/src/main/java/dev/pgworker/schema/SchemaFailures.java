@@ -5,14 +5,14 @@ import java.sql.SQLException;
 import org.jspecify.annotations.Nullable;
 import org.postgresql.util.PSQLException;
 
-/** What failures of the database mean to whoever starts the application. */
+/** What failures of the database mean for the start of the application. */
 final class SchemaFailures {
 
     private static final String IN_FAILED_TRANSACTION = "25P02";
 
     private SchemaFailures() {}
 
-    /** Says what failed in a schema and what to do about it. */
+    /** Describes what failed in a schema and what to do about it. */
     static SchemaException translate(WorkerSchema schema, Exception failure) {
         SQLException sql = sqlException(failure);
         String state = stateOf(failure);
@@ -72,7 +72,7 @@ final class SchemaFailures {
         return sql == null || sql.getSQLState() == null ? "" : sql.getSQLState();
     }
 
-    /** Returns what the database said, or else the failure itself. */
+    /** Returns the database's message, or else the failure itself. */
     static @Nullable String messageOf(Exception failure) {
         SQLException sql = sqlException(failure);
         return (sql == null ? failure : sql).getMessage();
@@ -84,7 +84,7 @@ final class SchemaFailures {
                 && answer.getServerErrorMessage().getWhere() != null;
     }
 
-    /** What follows a failure in its transaction has that one as its cause, and says nothing. */
+    /** What follows a failure in its transaction has that one as its cause, and no information of its own. */
     private static @Nullable SQLException sqlException(Throwable failure) {
         SQLException found = null;
         for (Throwable cause = failure; cause != null; cause = cause.getCause()) {

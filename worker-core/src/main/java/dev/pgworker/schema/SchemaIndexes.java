@@ -16,17 +16,17 @@ import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.jdbc.Pooler;
 
 /**
- * Brings the indexes of one schema to what {@code pgworker_indexes()} says, concurrently: adding and completing jobs continues
+ * Brings the indexes of one schema to what {@code pgworker_indexes()} lists, concurrently: adding and completing jobs continues
  * meanwhile. What an interrupted build has left behind is dropped and built again.
  *
- * <p>A concurrent build waits for transactions that are older than it, whoever's they are. That wait is bounded: an index
- * that could not be built is told, with the statement to run, and is built by the next start.
+ * <p>A concurrent build waits for all transactions that are older than it. That wait is bounded: an index that could not be built is logged, with
+ * the statement to run, and is built by the next start.
  */
 final class SchemaIndexes {
 
     private static final Logger log = WorkerLog.of(SchemaIndexes.class);
 
-    /** How long a build waits for a lock or a transaction of somebody, of which it meets several. */
+    /** How long a build waits for a lock or a transaction, of which it meets several. */
     private static final Duration PATIENCE = Duration.ofSeconds(5);
 
     /** How long a build takes at most behind a pooler, where the session cannot have a limit for locks alone. */
@@ -54,7 +54,7 @@ final class SchemaIndexes {
      * @param statement what brings the index to its state
      * @param mayDo whether the user owns the table
      * @param leftover whether an unfinished index of that name has to go first
-     * @param busy whether somebody builds an index of the table at the moment, perhaps this one
+     * @param busy whether a session builds an index of the table at the moment, perhaps this one
      */
     record Step(String index, String statement, boolean mayDo, boolean leftover, boolean busy) {}
 
@@ -178,7 +178,7 @@ final class SchemaIndexes {
                 step.statement);
     }
 
-    /** Says what is to be done, to whom may not do it now. */
+    /** Logs what is to be done, where the user may not do it now. */
     void tellSteps(Connection connection) throws SQLException {
         for (Step step : steps(connection)) {
             tell(step, "this start may not change anything");

@@ -84,7 +84,7 @@ public final class SchemaMigrator {
     /**
      * Migrates or validates the schema, or does neither, according to the mode.
      *
-     * @throws SchemaException if that is not possible; says what to do about it
+     * @throws SchemaException if that is not possible; the message has what to do about it
      */
     public void apply(SchemaMode mode) {
         switch (Objects.requireNonNull(mode, "mode")) {
@@ -99,7 +99,7 @@ public final class SchemaMigrator {
      * or a restart.
      *
      * @param startupTimeout maximum time to wait; the last attempt may begin just before it has elapsed
-     * @throws SchemaException if that is not possible; says what to do about it
+     * @throws SchemaException if that is not possible; the message has what to do about it
      */
     public void apply(SchemaMode mode, Duration startupTimeout) {
         long begin = System.nanoTime();

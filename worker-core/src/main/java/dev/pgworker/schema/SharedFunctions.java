@@ -101,7 +101,7 @@ final class SharedFunctions {
             where n.nspname = ?::pg_catalog.name and p.proname = any(?)
             """;
 
-    /** Tells whether the user owns the functions. */
+    /** Returns whether the user owns the functions. */
     boolean mayRestore(Connection connection) throws SQLException {
         try (PreparedStatement statement = connection.prepareStatement(OWNED)) {
             statement.setString(1, schema.name());

@@ -70,7 +70,7 @@ record CronProperty(
                 case "backfilled" -> backfilled = value == JsonToken.VALUE_TRUE;
                 case "schedule" -> schedule = value == JsonToken.VALUE_STRING ? parser.getString() : null;
                 default -> {
-                    // Others may tell more.
+                    // Other values may have more.
                 }
             }
             parser.skipChildren();

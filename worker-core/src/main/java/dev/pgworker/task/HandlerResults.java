@@ -44,7 +44,7 @@ final class HandlerResults {
     }
 
     /**
-     * Checks a value that a method has returned whose type does not say what it is.
+     * Checks a value that a method has returned whose type leaves open what it is.
      *
      * @throws IllegalStateException if it only promises that work will be done
      */

@@ -8,11 +8,11 @@ import tools.jackson.core.JacksonException;
  * Where and why Jackson failed, in one line.
  *
  * @param path the field, such as {@code $.address.zip} or {@code $.items[2].price}; {@code $} is the value as a whole
- * @param reason what Jackson says is wrong there
+ * @param reason what is wrong there, by Jackson
  */
 record JsonFailure(String path, String reason) {
 
-    /** A cycle of objects fails hundreds of levels deep: its beginning says enough. */
+    /** A cycle of objects fails hundreds of levels deep: its beginning is enough. */
     private static final int MAX_PATH = 200;
 
     private static final Pattern PLAIN_NAME = Pattern.compile("[\\p{L}_$][\\p{L}\\p{N}_$-]*");

@@ -34,7 +34,7 @@ final class MethodInvoker implements TaskRegistration.Invoker {
     private final boolean batch;
     private final boolean returns;
 
-    /** Whether it has been told that a result is not kept. */
+    /** Whether it has been logged that a result is not kept. */
     private volatile boolean told;
 
     /** Null before the first call. A race of first calls only looks the same method up twice. */

@@ -168,7 +168,7 @@ public final class PayloadCodec {
         }
     }
 
-    /** A mapper writes raw text as it is, if it is told to. */
+    /** A mapper may be configured to write raw text as it is. */
     private static void requireOneValue(String name, String json) {
         int values = 0;
         int depth = 0;

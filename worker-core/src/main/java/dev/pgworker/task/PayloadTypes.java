@@ -73,7 +73,7 @@ final class PayloadTypes {
             return new ArrayOf(resolve(array.getGenericComponentType()));
         }
         if (type instanceof WildcardType wildcard) {
-            // A lower bound says nothing about what is read. Otherwise "? extends Shape" is Shape and "?" is Object;
+            // A lower bound does not limit what is read. Otherwise "? extends Shape" is Shape and "?" is Object;
             // Kotlin declares wildcards wherever a type argument is not final.
             return wildcard.getLowerBounds().length > 0 ? wildcard : resolve(wildcard.getUpperBounds()[0]);
         }

@@ -7,7 +7,7 @@
 -- Every row meets the condition on the priority, and so every statement that is to use the second index names it. Others cannot: a planner
 -- that believes the table to be empty may search the jobs of one queue among those of all.
 --
--- Empty tables get their indexes at once. Those that hold jobs are not kept from anybody: who runs this script builds what is missing
+-- Empty tables get their indexes at once. Those that hold jobs are not locked for others: the migrator builds what is missing
 -- with "create index concurrently" when it is done. A definition is never changed: another one gets another name.
 create or replace function "${schema}".pgworker_indexes()
 returns table (name text, relation text, definition text, of_peers boolean)

@@ -1,6 +1,6 @@
 -- Helpers of the other files.
 
--- Called by the functions of the other files only, with the rights of whoever calls those. Each looks at a bounded number of rows.
+-- Called by the functions of the other files only, with the rights of those who call them. Each looks at a bounded number of rows.
 
 create or replace function "${schema}".pgworker_backoff(attempts int) returns interval
 language sql volatile as $$
@@ -83,7 +83,7 @@ comment on function "${schema}".pgworker_locked(timestamptz, text) is 'Whether s
 revoke execute on function "${schema}".pgworker_locked(timestamptz, text) from public;
 
 -- What a user's trigger raises would be raised again for the same row, so that row is passed over. A conflict, a deadlock or a
--- cancellation of the server's own is not about a row, and ends the statement. The context tells the two apart: only what RAISE has
+-- cancellation of the server's own is not about a row, and ends the statement. The context distinguishes the two: only what RAISE has
 -- raised begins with it.
 create or replace function "${schema}".pgworker_about_row(state text, context text) returns boolean
 language sql immutable

@@ -1,7 +1,7 @@
 -- Names, flags and other values of jobs, checked and stored.
 
 -- Looks before it inserts: the usual call writes nothing and burns no id.
--- The row of a queue is changed all the time, and while somebody holds a snapshot its former versions stay. The newest one has the last
+-- The row of a queue is changed all the time, and while a snapshot is held its former versions stay. The newest one has the last
 -- index entry: an equality read forwards would meet all the others first, so single rows of queues are looked up in ranges read backwards.
 create or replace function "${schema}".pgworker_task_id(name text) returns int
 language plpgsql volatile
@@ -77,7 +77,7 @@ comment on function "${schema}".pgworker_hold_names(text[], text[]) is
   'Prevents names from being cleaned up until the transaction ends; for transactions whose snapshot is older than their lookup of the names.';
 grant execute on function "${schema}".pgworker_hold_names(text[], text[]) to public;
 
--- Only missing names are written, by everybody in name order (binary collation), so that two batches cannot wait in a circle.
+-- Only missing names are written, always in name order (binary collation), so that two batches cannot wait in a circle.
 create or replace function "${schema}".pgworker_know_names(identifiers text[], queue_names text[]) returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp as $$
@@ -118,7 +118,7 @@ $$;
 comment on function "${schema}".pgworker_flags(text[]) is 'Stored form of a list of flags; null when there are none.';
 grant execute on function "${schema}".pgworker_flags(text[]) to public;
 
--- The server's own error quotes the text. A worker's error is read by others than whoever knows the payload.
+-- The server's own error quotes the text. A worker's error is read by more people than may know the payload.
 create or replace function "${schema}".pgworker_json(argument text, texts text[]) returns json[]
 language plpgsql immutable
 set search_path = pg_catalog, pg_temp as $$

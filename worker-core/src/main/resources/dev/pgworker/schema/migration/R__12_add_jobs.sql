@@ -360,7 +360,7 @@ begin
         perform set_config('lock_timeout', brief, true);
       end if;
       if numbered then
-        -- Jobs without keys, and those whose keys look free: one statement. Keys that somebody takes meanwhile are left over. A patient
+        -- Jobs without keys, and those whose keys look free: one statement. Keys that others take meanwhile are left over. A patient
         -- try may wait below while it holds rows, so it must not have taken keys out of order.
         -- Those that exist are locked before anything is written, which a failed try would leave behind as dead rows.
         if attempt <= patience then

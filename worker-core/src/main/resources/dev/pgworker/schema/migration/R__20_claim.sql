@@ -25,7 +25,7 @@ begin
     begin
       perform "${schema}".pgworker_task_id(missing);
     exception when lock_not_available then
-      null; -- somebody creates it in an open transaction, with the first job
+      null; -- an open transaction is creating it, with the first job
     end;
   end loop;
   return query
@@ -39,7 +39,7 @@ revoke execute on function "${schema}".pgworker_task_ids(text[]) from public;
 
 -- The claim: which due jobs a worker locks next.
 --
--- Queues are locked before jobs, and nobody here waits for a row: what somebody else holds is passed over. Of the claims of many jobs one is
+-- Queues are locked before jobs, and no claim waits for a row: what others hold is passed over. Of the claims of many jobs one is
 -- under way at a time in a schema, so that each sees what the one before it has taken, and workers do not meet at the same rows.
 
 create or replace function "${schema}".pgworker_allowed(flags jsonb, forbidden text[]) returns boolean
@@ -58,7 +58,7 @@ comment on function "${schema}".pgworker_short(json) is
   'The payload if it is small; others are read just before their jobs run, so that a claim takes little memory.';
 revoke execute on function "${schema}".pgworker_short(json) from public;
 
--- The row of a queue is changed all the time, and while somebody holds a snapshot its former versions stay. The newest one has the last
+-- The row of a queue is changed all the time, and while a snapshot is held its former versions stay. The newest one has the last
 -- index entry: an equality read forwards would meet all the others first.
 create or replace function "${schema}".pgworker_queue_row(queue_id int)
 returns table (tid tid, locked_at timestamptz, locked_by text, queue_name text)
@@ -70,8 +70,8 @@ comment on function "${schema}".pgworker_queue_row(int) is 'The address of a que
 revoke execute on function "${schema}".pgworker_queue_row(int) from public;
 
 -- The queues of due jobs in order, from the place "after" or the floors on, their rows locked, and the first jobs of each.
--- A row that was changed since it was found is no longer at the address that was found, so what is locked is free. Queues of which
--- somebody holds the row, or that of the first job, take the place of no others.
+-- A row that was changed since it was found is no longer at the address that was found, so what is locked is free. Queues whose row, or that of the
+-- first job, is locked take the place of no others.
 create or replace function "${schema}".pgworker_take_queues(
   request "${schema}".pgworker_request, floors "${schema}".pgworker_floor[], after "${schema}".pgworker_floor, most_rows int,
   most_queues int, tried int[], anywhere boolean,
@@ -157,7 +157,7 @@ begin
       into job_queues, tids, priorities, run_ats, ids
       from unnest(queues, start_priorities, start_run_ats, start_ids, amounts) l(queue, priority, run_at, id, amount)
       cross join lateral (
-        -- What somebody has just given back may be of a better priority than what the floors let see.
+        -- What was just given back may be of a better priority than what the floors let see.
         select k.* from unnest(floors) f
         cross join lateral (
           select j.ctid as tid, j.priority, j.run_at, j.id from "${schema}"._private_jobs j
@@ -235,7 +235,7 @@ begin
     most_queues := least(wanted, 2 + (wanted - cardinality(run_tids)) * (1 + cardinality(queues)) / (1 + cardinality(run_tids)));
   end loop;
   if run_tids = '{}' then
-    -- Somebody has changed the jobs that were found first.
+    -- The jobs that were found first have been changed.
     queues := null;
     queue_tids := null;
     return;

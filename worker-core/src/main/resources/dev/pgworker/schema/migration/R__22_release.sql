@@ -1,6 +1,6 @@
 -- Release: the outcomes of jobs that stay, and locks that are renewed.
 
--- A job whose key is gone was superseded, removed or cancelled while it ran: whatever the action says, it must not run again. The exception
+-- A job whose key is gone was superseded, removed or cancelled while it ran: whatever the action is, it must not run again. The exception
 -- is a superseded batch of which some items failed: they are in no other job, so it continues without its key.
 create or replace function "${schema}".pgworker_release(worker_id text, outcomes "${schema}".pgworker_outcome[])
 returns table (id bigint, outcome text)

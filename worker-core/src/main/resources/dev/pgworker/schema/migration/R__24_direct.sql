@@ -100,7 +100,7 @@ comment on function "${schema}".pgworker_end_batch(text, int, tid[], tid[], time
   'calling transaction has locked; forgets the batch. Returns false if some could not be deleted: then all are claimed instead.';
 revoke execute on function "${schema}".pgworker_end_batch(text, int, tid[], tid[], timestamptz) from public;
 
--- Jobs that are gone, and those that somebody has locked since, were not lost. Another role's session cannot be ended: it continues until
+-- Jobs that are gone, and those that others have locked since, were not lost. Another role's session cannot be ended: it continues until
 -- its connection breaks.
 create or replace function "${schema}".pgworker_bury_batches(worker_ids text[]) returns void
 language plpgsql volatile

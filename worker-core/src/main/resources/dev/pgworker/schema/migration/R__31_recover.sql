@@ -272,7 +272,7 @@ comment on function "${schema}".pgworker_take_back(bigint[], text[], timestamptz
   'before them. Tells of each whether it has attempts left, and its queue, unless it was refused.';
 revoke execute on function "${schema}".pgworker_take_back(bigint[], text[], timestamptz[], int[], boolean[], int, interval, int) from public;
 
--- A row that somebody holds is left for the next sweep. What a Rust worker has retired is read when the rows are locked, so that it cannot
+-- A locked row is left for the next sweep. What a Rust worker has retired is read when the rows are locked, so that it cannot
 -- retire another one meanwhile.
 create or replace function "${schema}".pgworker_recover(
   worker_ids text[], job_ids bigint[], idle_queues int[], recovery_delay interval, max_recoveries int, actions text[] default null,

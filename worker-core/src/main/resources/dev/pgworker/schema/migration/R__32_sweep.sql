@@ -1,6 +1,6 @@
 -- The sweep: finds dead workers and old locks.
 
--- Anybody may have written the metadata.
+-- Any role may have written the metadata.
 create or replace function "${schema}".pgworker_published(metadata jsonb, name text, most numeric) returns interval
 language sql immutable parallel safe as $$
   select case
@@ -43,7 +43,7 @@ comment on function "${schema}".pgworker_thresholds(jsonb, interval, interval, i
 revoke execute on function "${schema}".pgworker_thresholds(jsonb, interval, interval, int) from public;
 
 -- Heartbeats do not wait for this lock, a vacuum of the table does, and this waits for one. The advisory lock is that of Rust workers, which
--- do not sweep while they cannot have it. Whoever has it already is not waited for: anybody may take it, and the rows that a sweep changes are locked.
+-- do not sweep while they cannot have it. Its holder is not waited for: any role may take it, and the rows that a sweep changes are locked.
 create or replace function "${schema}".pgworker_sweeps_alone() returns boolean
 language plpgsql volatile
 set lock_timeout = '100ms'
@@ -129,7 +129,7 @@ comment on function "${schema}".pgworker_dead_workers(interval, interval, int, t
   'jobs (known) are looked for only if asked for again.';
 revoke execute on function "${schema}".pgworker_dead_workers(interval, interval, int, text[], boolean, boolean) from public;
 
--- A worker of which a job was passed over stays registered, so that the next sweep finds the job, but is told that it is dead.
+-- A worker of which a job was passed over stays registered, so that the next sweep finds the job, but is notified that it is dead.
 create or replace function "${schema}".pgworker_bury(worker_ids text[], job_ids bigint[]) returns void
 language plpgsql volatile
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
@@ -156,7 +156,7 @@ comment on function "${schema}".pgworker_bury(text[], bigint[]) is
   'direct batches of all of them.';
 revoke execute on function "${schema}".pgworker_bury(text[], bigint[]) from public;
 
--- A lock without a holder, which somebody wrote by hand, is nobody's.
+-- A lock without a holder, which was written by hand, belongs to no worker.
 create or replace function "${schema}".pgworker_old_locks(
   out worker_ids text[], out job_ids bigint[], out old_job_ids bigint[], out idle_queues int[], out peer text
 )

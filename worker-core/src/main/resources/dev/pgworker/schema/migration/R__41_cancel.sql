@@ -1,6 +1,6 @@
 -- Cancellation.
 
--- The channel tells one worker; to others the notification means nothing. A name that no PgWorker has may be too long for it.
+-- The notification is for one worker; others ignore it. A name that no PgWorker has may be too long for it.
 -- A worker of Node.js that gives a job back which it has fetched and not started takes an attempt off, so it gets one too many.
 create or replace function "${schema}".pgworker_cancel_running(job_id bigint, worker_id text, by text) returns void
 language plpgsql volatile
@@ -62,7 +62,7 @@ comment on function "${schema}".pgworker_end_cancelled(bigint[]) is
   'Deletes those of the given jobs that were cancelled while they ran, and that nobody runs any more, and records that.';
 revoke execute on function "${schema}".pgworker_end_cancelled(bigint[]) from public;
 
--- Other workers leave a job that was cancelled as a failed one. Nobody waits here.
+-- Other workers leave a job that was cancelled as a failed one. This waits for no lock.
 create or replace function "${schema}".pgworker_tend_cancellations() returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp as $$
@@ -86,7 +86,7 @@ comment on function "${schema}".pgworker_tend_cancellations() is
   'Ends cancelled jobs whose workers have left them as failed ones, notes which have succeeded, and forgets those that ended an hour ago.';
 revoke execute on function "${schema}".pgworker_tend_cancellations() from public;
 
--- One snapshot: who ends a cancelled job otherwise than by success says so where he deletes it.
+-- One snapshot: a worker that ends a cancelled job otherwise than by success records that where it deletes the job.
 create or replace function "${schema}".pgworker_cancel_states(job_ids bigint[])
 returns table (id bigint, outcome text, requested_at timestamptz, requested_by text, worker_id text)
 language sql stable
@@ -113,7 +113,7 @@ comment on function "${schema}".pgworker_cancel_states(bigint[]) is
   'told; it will not run again), "cancelled" or "completed" (it had succeeded before it could be cancelled). Others are left out.';
 revoke execute on function "${schema}".pgworker_cancel_states(bigint[]) from public;
 
--- Whoever has locked a row is waited for, so what is told of a job is so when the row is locked. A job that is not there has ended.
+-- Locked rows are waited for, so what is returned of a job is so when the row is locked. A job that is not there has ended.
 create or replace function "${schema}".pgworker_cancel_jobs(job_ids bigint[], by text default null)
 returns table (id bigint, outcome text, requested_at timestamptz, requested_by text, worker_id text)
 language plpgsql volatile

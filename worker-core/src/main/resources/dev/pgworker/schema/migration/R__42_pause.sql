@@ -1,4 +1,4 @@
--- Pauses. What pauses a queue is a lock of its row that is never old and belongs to nobody, so that nobody releases it: neither the sweeps
+-- Pauses. What pauses a queue is a lock of its row that is never old and belongs to no worker, so that none releases it: neither the sweeps
 -- of any worker nor the job that runs meanwhile, whose worker no longer holds the queue. Applications call these, too.
 create or replace function "${schema}".pgworker_check_pause(kind text, name text) returns void
 language plpgsql immutable

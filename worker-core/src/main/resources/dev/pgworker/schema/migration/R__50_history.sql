@@ -46,7 +46,7 @@ $$;
 comment on function "${schema}".pgworker_result(text) is 'The result as JSON, or null if it is none.';
 revoke execute on function "${schema}".pgworker_result(text) from public;
 
--- No name is resolved to a table here, as that would wait for whoever holds the lock.
+-- No name is resolved to a table here, as that would wait for the holder of the lock.
 create or replace function "${schema}".pgworker_history_holder() returns text
 language sql volatile
 set search_path = pg_catalog, pg_temp as $$
@@ -93,8 +93,8 @@ revoke execute on function "${schema}".pgworker_history_lost(bigint, text, text)
 
 -- Begins the work of the two triggers below, whose settings hold here, too: lock_timeout bounds only the wait for a stranger's lock on a table,
 -- by less than deadlock_timeout and by a quarter of the caller's statement_timeout. What a busy server waits for while it writes, such as the
--- extension of a table, may take a minute. So all tables are locked before anything is written. Within ten seconds after a loss nobody
--- waits for a stranger who still holds a lock.
+-- extension of a table, may take a minute. So all tables are locked before anything is written. Within ten seconds after a loss no statement waits
+-- for a stranger who still holds a lock.
 create or replace function "${schema}".pgworker_open_history() returns boolean
 language plpgsql volatile as $$
 declare
@@ -161,7 +161,7 @@ revoke execute on function "${schema}".pgworker_noted_runs() from public;
 -- that role would run with the rights of the owner. Hash joins, because a group may have hundreds of jobs, and the plan may have been made
 -- for one.
 
--- What our functions are doing to jobs (pgworker.ending) is the outcome. Where they say nothing, a job that was claimed, or whose run was
+-- What our functions are doing to jobs (pgworker.ending) is the outcome. Where that is not set, a job that was claimed, or whose run was
 -- noted, has succeeded, and another one was removed. One that has failed for good has its entry since then, and gets no other.
 create or replace function "${schema}".pgworker_record_deleted() returns trigger
 language plpgsql volatile security definer
@@ -211,8 +211,8 @@ $$;
 comment on function "${schema}".pgworker_record_deleted() is 'Writes deleted jobs to the history.';
 revoke execute on function "${schema}".pgworker_record_deleted() from public;
 
--- A row that nobody holds any more is that of a run that has ended, unless the attempt was given back; one that nobody held before has an
--- entry only if its last attempt was taken away.
+-- A row that is no longer locked is that of a run that has ended, unless the attempt was given back; one that was not locked before has an entry
+-- only if its last attempt was taken away.
 create or replace function "${schema}".pgworker_record_updated() returns trigger
 language plpgsql volatile security definer
 set lock_timeout = '900ms' set array_nulls = on set plan_cache_mode = force_generic_plan set enable_hashjoin = on set enable_nestloop = off

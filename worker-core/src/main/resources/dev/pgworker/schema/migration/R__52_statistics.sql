@@ -15,7 +15,7 @@ $$;
 comment on function "${schema}".pgworker_forget_running() is 'Deletes the records about runs that are over, of dead workers for instance.';
 revoke execute on function "${schema}".pgworker_forget_running() from public;
 
--- Nobody adds to the rows of a job that is gone, so one who deletes them waits for nobody. Who may not write what workers record leaves it
+-- No session adds to the rows of a job that is gone, so deleting them waits for none. Who may not write what workers record leaves it
 -- to them.
 create or replace function "${schema}".pgworker_sweep_up() returns void
 language plpgsql volatile
@@ -40,7 +40,7 @@ $$;
 comment on function "${schema}".pgworker_sweep_up() is 'Deletes the records about jobs that no longer exist.';
 revoke execute on function "${schema}".pgworker_sweep_up() from public;
 
--- Jobs that nobody runs gather in front of those that are run, so that a bounded look at the first ones finds them. The tasks that a worker
+-- Jobs that no worker runs gather in front of those that are run, so that a bounded look at the first ones finds them. The tasks that a worker
 -- serves are left out at once: as a rule nothing is left.
 create or replace function "${schema}".pgworker_waiting_tasks(served text[], longer_than interval, depth int)
 returns table (identifier text, jobs bigint, since timestamptz, more boolean)

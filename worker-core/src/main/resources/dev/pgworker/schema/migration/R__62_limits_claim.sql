@@ -1,7 +1,8 @@
 -- Limits: claiming jobs of limited tasks, and making limits hold for jobs that are there.
 
 -- Lanes and buckets are changed by those alone who have locked pgworker_limit_turn, which is always empty: one at a time in a schema. A claim
--- has the rights of who claims, so that nobody sees payloads by it who sees no job. Lanes start in the order of their "pass", a virtual time, which a start takes forward by 1 / weight;
+-- has the rights of who claims, so that a role that sees no job sees no payload by it. Lanes start in the order of their "pass", a virtual time,
+-- which a start takes forward by 1 / weight;
 -- one that has been empty begins where the others are.
 
 create or replace function "${schema}".pgworker_take_arrivals(moment timestamptz) returns void
@@ -168,7 +169,7 @@ $$;
 comment on function "${schema}".pgworker_choose_lanes("${schema}".pgworker_request, bigint, timestamptz) is
   'Lanes whose jobs may start now, and how many of each, with their weights; and how many lanes it has looked at. For whoever has the turn.';
 
--- A job of a named queue needs the queue as well. A lane without a free job, because somebody holds the row or the queue, is tried again
+-- A job of a named queue needs the queue as well. A lane without a free job, because the row or the queue is locked, is tried again
 -- soon, and each time later.
 create or replace function "${schema}".pgworker_start_limited(
   request "${schema}".pgworker_request, lanes bigint[], amounts bigint[], weights float8[], least_pass float8, moment timestamptz, dry boolean
@@ -284,7 +285,7 @@ begin
     end if;
     exit when chosen.looked = 0 or left_over = 0;
   end loop;
-  -- What waits for a bucket that has room, and is not for this worker, others are told of: once, as it waits no longer.
+  -- Others are notified of what waits for a bucket that has room and is not for this worker: once, as it waits no longer.
   update "${schema}".pgworker_limit_lanes l set blocked_by = null
     where l.blocked_by = any(array(
         select r.id from "${schema}".pgworker_limit_rooms(array(

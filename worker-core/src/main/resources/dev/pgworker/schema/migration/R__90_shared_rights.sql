@@ -1,6 +1,6 @@
 -- Rights of the functions that other Graphile Workers know as well.
 
--- Those that an adoption has found keep the rights that they had; the others are not for everybody, but for add_job and add_jobs. Only the
+-- Those that an adoption has found keep the rights that they had; the others are revoked from public, except add_job and add_jobs. Only the
 -- migration that installs or adopts a schema knows what it has found (see V1): later nothing is changed here.
 do $rights$
 declare
