@@ -16,7 +16,7 @@ import dev.pgworker.schema.WorkerSchema;
 /** Changes many jobs, some at a time. Used by one thread for one change. */
 final class BulkChange {
 
-    /** Whoever waits for a row that a chunk has locked waits for this many at most. */
+    /** A session that waits for a row of a chunk waits for at most this many. */
     private static final int CHUNK = 500;
 
     /** More are not logged. */

@@ -13,7 +13,7 @@ import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.jdbc.ClientConnections;
 import dev.pgworker.job.DeadWorker;
 
-/** Tells what has been changed by hand and in whose name, when it is committed: as a line in the log and as an event. */
+/** Reports what has been changed by hand and in whose name, when it is committed: as a line in the log and as an event. */
 final class ChangeReport {
 
     private static final Logger log = WorkerLog.of(ChangeReport.class);
@@ -29,17 +29,17 @@ final class ChangeReport {
         this.user = user;
     }
 
-    /** Tells in the name of another user. */
+    /** Reports in the name of another user. */
     ChangeReport of(String other) {
         return new ChangeReport(events, other);
     }
 
-    /** Returns in whose name it tells; null if that was not said. */
+    /** Returns in whose name it reports; null if no name was given. */
     @Nullable String user() {
         return user;
     }
 
-    /** Tells of jobs, unless there are none. */
+    /** Reports jobs, unless there are none. */
     void jobs(ChangeStatement change, List<Long> ids) {
         if (!ids.isEmpty()) {
             ClientConnections.afterCommit(() -> {
@@ -63,7 +63,7 @@ final class ChangeReport {
     }
 
     /**
-     * Tells of something else.
+     * Reports something else.
      *
      * @param sentence what has been done, to which the names belong
      */

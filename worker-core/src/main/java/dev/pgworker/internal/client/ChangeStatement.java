@@ -111,7 +111,7 @@ enum ChangeStatement {
     /**
      * Returns what the statement needs beside the ids, after a look whether that is allowed.
      *
-     * @param user in whose name the jobs are changed; null if that was not said
+     * @param user in whose name the jobs are changed; null if no name was given
      */
     static List<Object> values(JobChange change, @Nullable String user) {
         if (change instanceof JobChange.Fail fail) {

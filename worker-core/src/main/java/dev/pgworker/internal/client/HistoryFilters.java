@@ -63,7 +63,7 @@ final class HistoryFilters {
         return query.search() != null && query.payloadLimit() > 0;
     }
 
-    /** Returns the outcome that a row tells of. */
+    /** Returns the outcome of a row. */
     static HistoryOutcome outcome(String text) {
         for (HistoryOutcome outcome : HistoryOutcome.values()) {
             if (text.equals(name(outcome))) {

@@ -42,7 +42,7 @@ public final class JdbcJobChanges implements JobChanges {
     /**
      * Creates the changes of one schema.
      *
-     * @param events where to tell what has been changed; delivers by itself
+     * @param events where to report what has been changed; delivers by itself
      */
     public JdbcJobChanges(DataSource dataSource, WorkerSchema schema, WorkerEvents events) {
         this(new ClientConnections(dataSource), schema, new ChangeReport(events, null));

@@ -74,8 +74,7 @@ final class JdbcJobHistory implements JobHistory {
     @Override
     public HistoryStatus status() {
         return connections.query("look at the history", false, client -> {
-            // Who has locked the table against reading keeps nobody waiting who would only like to know how large it
-            // is.
+            // A lock of the table against reading does not delay the question how large it is.
             boolean locked = client.sql(schema.in("select z.locked from {schema}.pgworker_history_sizes z"))
                     .query(Boolean.class)
                     .single();
@@ -111,7 +110,7 @@ final class JdbcJobHistory implements JobHistory {
     private static final String TOOK = "case when h.took is not null then greatest(-9223372036854774000, least("
             + "extract(epoch from h.took) operator(pg_catalog.*) 1000000, 9223372036854774000))::bigint end as took";
 
-    /** Returns what is told of it: texts that may be a character longer than the limit, so that it shows. */
+    /** Returns what is read for lists: texts that may be a character longer than the limit, so that it shows. */
     private static String told(int payloadLimit) {
         String columns = PLAIN.replace("h.took", TOOK).replace(", h.error", "");
         return columns + ", " + beginning("error", payloadLimit == 0 ? ERRORS : payloadLimit) + ", "

@@ -51,7 +51,7 @@ public final class JdbcJobLimits implements JobLimits {
     /**
      * Creates the limits of one schema.
      *
-     * @param events where to tell what has been changed; delivers by itself
+     * @param events where to report what has been changed; delivers by itself
      */
     public JdbcJobLimits(DataSource dataSource, WorkerSchema schema, WorkerEvents events) {
         this(new ClientConnections(dataSource), schema, events, null);
@@ -145,7 +145,7 @@ public final class JdbcJobLimits implements JobLimits {
                 .single();
     }
 
-    /** What somebody has written into a row by SQL may be anything that the table lets in. */
+    /** A row that was written by SQL may have anything that the table lets in. */
     private static LimitStatus status(ResultSet row) throws SQLException {
         String state = row.getString(8);
         return new LimitStatus(
@@ -269,7 +269,7 @@ public final class JdbcJobLimits implements JobLimits {
         String unused = Arguments.requireGivenText("name", name, MAX_NAME);
     }
 
-    /** Tells who has changed what once that is committed; a line about what applications do by themselves need not be read. */
+    /** Reports what has changed after the commit, and logs it if a user is named. */
     private void tell(String name, @Nullable String allows) {
         ClientConnections.afterCommit(() -> {
             if (user != null) {

@@ -59,7 +59,7 @@ public final class JdbcJobQueries implements JobQueries {
     /**
      * Creates what reads one schema.
      *
-     * @param usualSweep whose thresholds say which workers are stale
+     * @param usualSweep whose thresholds decide which workers are stale
      */
     public JdbcJobQueries(DataSource dataSource, WorkerSchema schema, SweepStore.Request usualSweep) {
         this.connections = new ClientConnections(dataSource);

@@ -31,7 +31,7 @@ public final class JdbcJobSignals implements JobSignals {
     /**
      * Creates what sends the signals of one schema.
      *
-     * @param keepFor how long signals are kept, unless that is said of one
+     * @param keepFor how long signals are kept, unless one has a time of its own
      */
     public JdbcJobSignals(DataSource dataSource, WorkerSchema schema, PayloadCodec codec, Duration keepFor) {
         this.connections = new ClientConnections(dataSource);

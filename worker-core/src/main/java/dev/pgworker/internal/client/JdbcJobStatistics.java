@@ -38,7 +38,7 @@ final class JdbcJobStatistics implements JobStatistics {
     }
 
     // Intervals begin at multiples of their length, so that they stay the same from one reading to the next. Operators
-    // get the very types for which pg_catalog has one, so that nobody else's takes its place.
+    // get the very types for which pg_catalog has one, so that no other takes its place.
     private static final String SERIES = """
             with asked as materialized (
               select a.length, a.points, pg_catalog.floor(extract(epoch from pg_catalog.statement_timestamp())::double precision / a.length)

@@ -42,8 +42,8 @@ public final class JdbcWorkerOperations implements WorkerOperations {
     /**
      * Creates the operations of one schema.
      *
-     * @param usualSweep what a sweep does unless its options say otherwise
-     * @param events where to tell what has been changed; delivers by itself
+     * @param usualSweep what a sweep does unless its options differ
+     * @param events where to report what has been changed; delivers by itself
      */
     public JdbcWorkerOperations(
             DataSource dataSource,

@@ -25,7 +25,7 @@ import dev.pgworker.internal.jdbc.Timestamps;
 import dev.pgworker.job.Cancellation;
 import dev.pgworker.schema.WorkerSchema;
 
-/** Cancels jobs in the caller's transaction, and tells what has become of those that were running. */
+/** Cancels jobs in the caller's transaction, and reports what has become of those that were running. */
 final class JobCancels {
 
     private static final Duration LONGEST_WAIT = Duration.ofDays(1);

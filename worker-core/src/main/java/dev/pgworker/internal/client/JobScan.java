@@ -139,7 +139,7 @@ final class JobScan {
 
     /**
      * Reads the running ones among the newest or oldest, and all that workers have been running for some time, however old they are. Where
-     * some of these are outside, nothing is said of what is further away.
+     * some of these are outside, nothing is known of what is further away.
      */
     private Reach running(JobFilters page) {
         Reach end = end(page);

@@ -19,7 +19,7 @@ import dev.pgworker.job.JobWait;
 import dev.pgworker.job.JobWait.Reason;
 import dev.pgworker.schema.WorkerSchema;
 
-/** Finds out why a job does not run, and says so in plain words. */
+/** Finds out why a job does not run, and explains it in plain words. */
 final class JobWaits {
 
     private static final int MOST_AHEAD = 1_000;
@@ -41,7 +41,7 @@ final class JobWaits {
         this.workers = workers;
     }
 
-    /** What the row of a job and that of its queue say. */
+    /** The content of a job's row and of its queue's. */
     private record Row(
             long id,
             String task,
@@ -284,7 +284,7 @@ final class JobWaits {
         return lock.workerId.isEmpty() ? "Worker without a name" : "Worker " + lock.workerId;
     }
 
-    /** Says how long something has lasted, such as "3 min". */
+    /** Returns how long something has lasted, such as "3 min". */
     private static String words(Duration time) {
         if (time.equals(EVER)) {
             return "ever";

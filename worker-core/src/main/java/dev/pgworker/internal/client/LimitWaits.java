@@ -16,7 +16,7 @@ import dev.pgworker.internal.jdbc.Timestamps;
 import dev.pgworker.job.JobWait;
 import dev.pgworker.schema.WorkerSchema;
 
-/** Says which limits a job waits for. */
+/** Finds out which limits a job waits for. */
 final class LimitWaits {
 
     private static final int MOST_AHEAD = 1_000;

@@ -24,11 +24,11 @@ import dev.pgworker.internal.store.EndStore;
 import dev.pgworker.internal.store.EndStore.End;
 
 /**
- * Waits for the ends of jobs, for all who wait for some of one schema. Its thread, {@code worker-results}, is there while somebody waits.
+ * Waits for the ends of jobs, for all who wait for some of one schema. Its thread, {@code worker-results}, is there while a caller waits.
  *
- * <p>The listener of a worker in this process says which jobs have ended, and then a look at all is taken every five seconds, as a notification
+ * <p>The listener of a worker in this process reports which jobs have ended, and then a look at all is taken every five seconds, as a notification
  * may be lost. Whether there is such a worker is found out by what comes: until one has announced a job of these, and after a look has found
- * an end that nobody announced, one statement looks at all of them, at first after milliseconds, and at last four times a second.
+ * an end that was not announced, one statement looks at all of them, at first after milliseconds, and at last four times a second.
  */
 public final class ResultWaits {
 
@@ -38,13 +38,13 @@ public final class ResultWaits {
     private static final long UNHEARD_NANOS = TimeUnit.MILLISECONDS.toNanos(250);
     private static final long HEARD_NANOS = TimeUnit.SECONDS.toNanos(5);
 
-    /** How long the thread stays when nobody waits. */
+    /** How long the thread stays when no caller waits. */
     private static final long IDLE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /** A look takes at most this part of the time. */
     private static final int SHARE = 20;
 
-    /** Those of this process for which somebody waits. */
+    /** Those of this process for which a caller waits. */
     private static final Set<ResultWaits> ACTIVE = ConcurrentHashMap.newKeySet();
 
     private final EndStore store;
@@ -72,9 +72,9 @@ public final class ResultWaits {
     }
 
     /**
-     * Says that jobs have ended. May be called from any thread, returns at once.
+     * Notes that jobs have ended. May be called from any thread, returns at once.
      *
-     * @param ids of the jobs, separated by commas, in whatever schema; anybody may have sent it. Empty if there were too many, and null if
+     * @param ids of the jobs, separated by commas, in whatever schema; any role may have sent it. Empty if there were too many, and null if
      *     some may have been missed
      */
     public static void announced(@Nullable String ids) {
@@ -164,7 +164,7 @@ public final class ResultWaits {
      */
     private record Look(Set<Long> ids, boolean poll) {}
 
-    /** Returns false when nobody has waited for some time. */
+    /** Returns false when no caller has waited for some time. */
     private boolean step() throws SQLException, InterruptedException {
         Look look = next();
         if (look == null) {
@@ -185,7 +185,7 @@ public final class ResultWaits {
         return true;
     }
 
-    /** Waits until there is something to look at; null if nobody waits, and the thread is to end. */
+    /** Waits until there is something to look at; null if no caller waits, and the thread is to end. */
     private @Nullable Look next() throws InterruptedException {
         lock.lock();
         try {
@@ -208,7 +208,7 @@ public final class ResultWaits {
         }
     }
 
-    /** Returns whether somebody waited for that end. */
+    /** Returns whether a caller waited for that end. */
     private boolean deliver(End end) {
         Set<CompletableFuture<End>> ends;
         lock.lock();

@@ -14,7 +14,7 @@ import dev.pgworker.job.JobProgress;
 import dev.pgworker.job.RunningJob;
 import dev.pgworker.schema.WorkerSchema;
 
-/** The jobs that workers say they run, as far as they hold them. */
+/** The jobs that workers report as running, as far as they hold them. */
 final class RunningJobs {
 
     private final ClientConnections connections;
@@ -26,7 +26,7 @@ final class RunningJobs {
     }
 
     // Each row looks for its job, whatever the planner believes about the size of either table.
-    // Payloads are not read: whoever only looks may lack that privilege, and they may be large.
+    // Payloads are not read: a role that only looks may lack that privilege, and they may be large.
     private static final String RUNNING = "select " + JobColumns.limiting(0, false)
             + "coalesce(t.identifier, pg_catalog.concat('task ', j.task_id)), q.queue_name, " + JobColumns.RECOVERIES
             + """

@@ -104,7 +104,7 @@ final class TaskOverview {
         return served;
     }
 
-    /** Returns the tasks that a worker says it serves. Anybody may have written the metadata. */
+    /** Returns the tasks that a worker reports to serve. Any role may have written the metadata. */
     static List<String> tasks(ActiveWorker worker) {
         if (worker.metadata() == null) {
             return List.of();

@@ -150,7 +150,7 @@ final class Backfill {
         return part.blockedAt.isBefore(until);
     }
 
-    /** Returns the next executions before the given minute. Nothing moves on until {@link #settle} is told of them. */
+    /** Returns the next executions before the given minute. Nothing moves on until {@link #settle} receives them. */
     Chunk take(Instant until) {
         List<Part> taken = parts.stream().filter(part -> isFree(part, until)).toList();
         Instant minute = taken.stream()

@@ -8,7 +8,7 @@ import org.slf4j.Logger;
 
 import dev.pgworker.internal.failure.WorkerLog;
 
-/** Notices when the database's clock is set back, and says so once each time. Used by one thread. */
+/** Notices when the database's clock is set back, and logs that once each time. Used by one thread. */
 final class ClockWatch {
 
     private static final Logger log = WorkerLog.of(ClockWatch.class);

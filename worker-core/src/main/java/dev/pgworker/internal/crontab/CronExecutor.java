@@ -23,7 +23,7 @@ import dev.pgworker.internal.store.CrontabStore;
 import dev.pgworker.internal.store.CrontabStore.Adding;
 import dev.pgworker.internal.store.CrontabStore.Execution;
 
-/** Executes due items: adds their jobs, and tells what became of them. Thread-safe. */
+/** Executes due items: adds their jobs, and reports what became of them. Thread-safe. */
 final class CronExecutor {
 
     private static final Logger log = WorkerLog.of(CronExecutor.class);
@@ -33,7 +33,7 @@ final class CronExecutor {
     private final CrontabStore store;
     private final WorkerEvents events;
 
-    /** Items of which it was told that they have to wait. */
+    /** Items of which it was logged that they have to wait. */
     private final Set<String> toldHeld = ConcurrentHashMap.newKeySet();
 
     /** Creates the executor of one worker. */
@@ -126,7 +126,7 @@ final class CronExecutor {
             return plan.execution(due.item(), due.tick(), backfilled);
         } catch (Throwable e) {
             if (stopping.getAsBoolean()) {
-                // It is the stop that an interceptor failed of: whoever comes next executes the item.
+                // The interceptor failed because of the stop: the next worker executes the item.
                 throw new CancellationException("The worker stops");
             }
             // Interceptors are the application's: they may throw anything, and what they throw may not be readable.

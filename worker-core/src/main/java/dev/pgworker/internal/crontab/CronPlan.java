@@ -125,7 +125,7 @@ public final class CronPlan {
         return Objects.requireNonNull(payloads.get(item.identifier())).deepCopy();
     }
 
-    /** Returns what an item does, as a schedule says it. */
+    /** Returns what an item does, as a schedule. */
     Schedule schedule(CronItem item) {
         ZoneId zone = Objects.requireNonNull(item.zone());
         Duration fill = item.fill().compareTo(LONGEST_BACKFILL) < 0 ? item.fill() : LONGEST_BACKFILL;

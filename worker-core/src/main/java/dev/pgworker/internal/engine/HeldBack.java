@@ -20,7 +20,7 @@ public final class HeldBack {
     /** Why something is held back. What several hold back starts when all of them let it go. */
     public enum Reason {
 
-        /** Somebody has paused it. */
+        /** It is paused. */
         PAUSED,
 
         /** A limit that the application declares is not in the database. */
@@ -68,7 +68,7 @@ public final class HeldBack {
     private volatile Runnable onChange = () -> {};
 
     /**
-     * Says whom to call when something else is held back than before. Call once, before anything is.
+     * Sets what to call when something else is held back than before. Call once, before anything is.
      *
      * @param changed called on the thread of {@link #hold}; must return soon
      */
@@ -76,7 +76,7 @@ public final class HeldBack {
         onChange = changed;
     }
 
-    /** Says what is held back for this reason from here on, in place of what was before. */
+    /** Sets what is held back for this reason from here on, in place of what was before. */
     public void hold(Reason reason, Part part) {
         synchronized (this) {
             if (part.equals(parts.getOrDefault(reason, Part.NONE))) {

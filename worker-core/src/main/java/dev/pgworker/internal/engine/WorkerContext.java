@@ -12,14 +12,14 @@ import dev.pgworker.internal.lifecycle.WorkSignal;
  * One run of a worker, as all of its parts see it.
  *
  * @param workerId under which it locks jobs
- * @param events whom to tell what happens
+ * @param events publishes what happens
  * @param outage where it is noted that the database cannot be used
  * @param signal wakes what claims jobs
- * @param started told which parts of the start are done
+ * @param started notes which parts of the start are done
  */
 public record WorkerContext(String workerId, WorkerEvents events, Outage outage, WorkSignal signal, Started started) {
 
-    /** Publishes an event, which is made only if somebody listens. */
+    /** Publishes an event, which is created only if there is a listener. */
     public void publish(Supplier<WorkerEvent> event) {
         if (events.isWatched()) {
             events.publish(event.get());

@@ -29,7 +29,7 @@ final class EventQueue {
     /** However large a payload is, some events with such fit in. */
     private static final int MOST = ROOM / 4;
 
-    /** Throwing away is told of once in this time. */
+    /** Throwing away is logged once in this time. */
     private static final long PAUSE_NANOS = TimeUnit.SECONDS.toNanos(10);
 
     private final String workerId;
@@ -54,7 +54,7 @@ final class EventQueue {
         thread.start();
     }
 
-    /** Returns true if the thread has ended although nobody closed the queue. */
+    /** Returns true if the thread has ended although the queue was not closed. */
     boolean isDead() {
         return !closing && thread.getState() == Thread.State.TERMINATED;
     }

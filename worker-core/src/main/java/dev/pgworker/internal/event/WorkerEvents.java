@@ -22,7 +22,7 @@ public final class WorkerEvents {
     /**
      * Creates the publisher of one worker.
      *
-     * @param direct listeners that are called by whoever publishes
+     * @param direct listeners that are called on the publishing thread
      * @param listeners listeners that are called on a thread of their own
      */
     public WorkerEvents(String workerId, List<WorkerEventListener> direct, List<WorkerEventListener> listeners) {
@@ -47,7 +47,7 @@ public final class WorkerEvents {
         }
     }
 
-    /** Returns true if {@code worker-events} has ended although nobody closed it. */
+    /** Returns true if {@code worker-events} has ended although it was not closed. */
     public boolean isDead() {
         return queue != null && queue.isDead();
     }
@@ -55,13 +55,13 @@ public final class WorkerEvents {
     /**
      * Has a part of the worker called as direct listeners are, in place of the one before.
      *
-     * @param listener null for none: as long as nobody else listens either, no event is made
+     * @param listener null for none: as long as there is no other listener either, no event is created
      */
     public void tell(@Nullable WorkerEventListener listener) {
         temporary = listener == null ? null : new ListenerCall(listener);
     }
 
-    /** Returns false if nobody listens, so that no event need be made. */
+    /** Returns false if there is no listener, so that no event need be created. */
     public boolean isWatched() {
         return queue != null || !direct.isEmpty() || temporary != null;
     }

@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
 import org.postgresql.util.PSQLException;
 
 /**
- * What an exception says about the database, by the SQLSTATE that it or one of its causes carries ("PostgreSQL Error Codes" in
+ * What an exception shows about the database, by the SQLSTATE that it or one of its causes carries ("PostgreSQL Error Codes" in
  * the PostgreSQL documentation).
  */
 public enum DatabaseFailure {
@@ -17,7 +17,7 @@ public enum DatabaseFailure {
     OUTAGE,
     /** Another transaction was in the way and the same statement may be repeated at once. */
     CONFLICT,
-    /** The statement was cancelled, by somebody or by a time limit for statements or locks. */
+    /** The statement was cancelled, by a user or by a time limit for statements or locks. */
     CANCELLED,
     /** The database refused what it was asked to do, and would refuse it again. */
     REFUSED,
@@ -47,8 +47,8 @@ public enum DatabaseFailure {
     }
 
     /**
-     * Returns true if a server that works has answered with this failure, which may then concern one row, because of a trigger
-     * of somebody's for example, whatever the SQLSTATE says.
+     * Returns true if a server that works has answered with this failure, which may then concern one row, for example because of a user's trigger,
+     * whatever the SQLSTATE is.
      */
     public static boolean isAnswer(Throwable failure) {
         return failure instanceof PSQLException answer
@@ -59,8 +59,8 @@ public enum DatabaseFailure {
     }
 
     /**
-     * Returns true if the server itself says that a disk is full, which no row is to blame for. A function of somebody's that
-     * raises the same SQLSTATE does not count.
+     * Returns true if the server itself reports that a disk is full, which no row is to blame for. A user's function that raises the same SQLSTATE
+     * does not count.
      */
     public static boolean isDiskFull(Throwable failure) {
         return failure instanceof PSQLException answer

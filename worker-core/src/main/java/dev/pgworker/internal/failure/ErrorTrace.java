@@ -9,7 +9,7 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An exception as somebody reads it who looks for the mistake in an application: the exception and its causes a line each, then
+ * An exception for those who look for the mistake in an application: the exception and its causes a line each, then
  * where they were thrown, the innermost cause first, without the frames of reflection, proxies, threads and this worker. Of
  * consecutive frames of libraries the first are shown. Whatever the exceptions' own methods do costs their own lines only.
  */

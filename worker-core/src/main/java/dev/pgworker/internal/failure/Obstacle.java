@@ -5,8 +5,8 @@ import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What has kept a part of the worker from its work for some time although the database answers: a lock of somebody else's, or a right
- * that is missing. Written by one thread at a time, read by any.
+ * What has kept a part of the worker from its work for some time although the database answers: a lock of another session, or a right that is
+ * missing. Written by one thread at a time, read by any.
  */
 public final class Obstacle {
 
@@ -14,7 +14,7 @@ public final class Obstacle {
 
     private volatile @Nullable String reason;
 
-    // Owned by whoever writes.
+    // Owned by the writing thread.
     private @Nullable Long since;
 
     /**
@@ -30,7 +30,7 @@ public final class Obstacle {
      * Notes that it is there.
      *
      * @param why in words that follow a colon, with the remedy
-     * @return whether it is told for the first time since it has come
+     * @return whether it is reported for the first time since it has come
      */
     public boolean met(String why) {
         long now = System.nanoTime();
@@ -45,7 +45,7 @@ public final class Obstacle {
         return untold;
     }
 
-    /** Returns for how long it has been there; zero if it is not. For whoever writes. */
+    /** Returns for how long it has been there; zero if it is not. For the writing thread. */
     public Duration age() {
         return since == null ? Duration.ZERO : Duration.ofNanos(System.nanoTime() - since);
     }

@@ -17,8 +17,8 @@ import org.slf4j.Logger;
  * services notice it and however often they retry. Thread-safe.
  *
  * <p>An outage is over when each service that failed has used the database again, or has nothing to do with it any more, at
- * least one of them has used it, and for a while no service has failed: connections break one after the other, and a service
- * that finds a working one says little about the others.
+ * least one of them has used it, and for a while no service has failed: connections break one after the other, and a service that finds a working
+ * one shows little about the others.
  */
 public final class Outage {
 
@@ -26,7 +26,7 @@ public final class Outage {
 
     private static final Duration CALM = Duration.ofSeconds(2);
 
-    /** How long a success says that the database is not away for everybody. */
+    /** How long a success shows that the database is not away for all. */
     private static final Duration PROOF = Duration.ofMinutes(1);
 
     private final long calmNanos;
@@ -168,7 +168,7 @@ public final class Outage {
         }
     }
 
-    /** Notes that a service continues, or ends, without having used the database: it no longer says anything about it. */
+    /** Notes that a service continues, or ends, without having used the database: it no longer shows how the database is. */
     public void left(String service) {
         if (missingSchema != null) {
             schemaFound(service, false);
@@ -228,7 +228,7 @@ public final class Outage {
     /**
      * What makes one outage differ from another.
      *
-     * @param key the same for failures that need not be told twice
+     * @param key the same for failures that need not be logged twice
      * @param remedy what to do, with the punctuation before it; empty if nothing but waiting
      */
     private record Cause(String key, String remedy) {

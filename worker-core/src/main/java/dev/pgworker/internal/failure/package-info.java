@@ -1,4 +1,4 @@
-/** What failures mean, how often they are told, and how long to wait after them. */
+/** What failures mean, how often they are reported, and how long to wait after them. */
 @NullMarked
 package dev.pgworker.internal.failure;
 

@@ -61,7 +61,7 @@ public final class ClientConnections {
         return DataSourceUtils.isConnectionTransactional(connection, dataSource) && !isCompleted();
     }
 
-    /** Callbacks after completion, as of event listeners, still see the transaction, but nobody commits it again. */
+    /** Callbacks after completion, as of event listeners, still see the transaction, but it is not committed again. */
     private static boolean isCompleted() {
         return TransactionSynchronizationManager.isActualTransactionActive()
                 && !TransactionSynchronizationManager.isSynchronizationActive();
@@ -135,14 +135,14 @@ public final class ClientConnections {
 
     private DataAccessException translate(String task, SQLException answer) {
         SQLException e = withoutPayload(answer);
-        // For a missing schema or table, or a right not granted, Spring's text leaves out what the server says.
+        // For a missing schema or table, or a right not granted, Spring's text leaves out the server's message.
         boolean named = e.getSQLState() != null && e.getSQLState().startsWith("42");
         String message = named ? task + ": " + e.getMessage() : task;
         DataAccessException translated = translator.translate(message, null, e);
         return translated == null ? new UncategorizedSQLException(message, null, e) : translated;
     }
 
-    /** The details of what a server says about a value or a row quote it. */
+    /** The details of a server's message about a value or a row quote it. */
     private static SQLException withoutPayload(SQLException e) {
         String state = e.getSQLState();
         boolean quotes = state != null && (state.startsWith("22") || state.equals("23502") || state.equals("23514"));

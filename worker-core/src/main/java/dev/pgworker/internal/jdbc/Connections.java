@@ -62,7 +62,7 @@ public final class Connections {
         }
     }
 
-    /** Ends what a failure has left of a transaction; where that is impossible nobody may use the connection again. */
+    /** Ends what a failure has left of a transaction; where that is impossible the connection may not be used again. */
     private static void restore(Connection connection, Throwable cause) {
         try {
             if (cause instanceof Error) {
@@ -78,8 +78,8 @@ public final class Connections {
 
     /**
      * As {@link #call(DataSource, String, StatementCall)}, but gives up, and breaks the connection, when the server sends
-     * nothing for so long: a connection may be dead without anybody having said so. What the statement did is unknown then.
-     * A server that is only slow is told shortly before to cancel the statement, so that it does not continue for nobody.
+     * nothing for so long: a connection may be dead without any sign. What the statement did is unknown then.
+     * A server that is only slow is asked shortly before to cancel the statement, so that it does not continue in the background.
      */
     public static <T extends @Nullable Object> T call(
             DataSource dataSource, String sql, Duration answerLimit, StatementCall<T> call) throws SQLException {

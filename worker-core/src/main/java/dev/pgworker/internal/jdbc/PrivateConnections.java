@@ -14,7 +14,7 @@ import org.springframework.jdbc.datasource.AbstractDataSource;
 import dev.pgworker.internal.failure.WorkerLog;
 
 /**
- * Connections that do not come from the application's pool, so that nobody waits for one behind handlers. Only where the server
+ * Connections that do not come from the application's pool, so that no part of the worker waits for one behind handlers. Only where the server
  * refuses them, because their role may not log in so or has no connection left, the pool's are used.
  *
  * <p>A connection may be kept open between its uses, so that the next one needs no room on the server: until it breaks, or
@@ -55,7 +55,7 @@ public final class PrivateConnections extends AbstractDataSource implements Auto
     public Connection getConnection() throws SQLException {
         Connection current = kept;
         if (current != null) {
-            // It may have lain idle for long, and the server have gone meanwhile: that is no news to anybody.
+            // It may have lain idle for long, and the server have gone meanwhile: that is no failure.
             if (current.isValid(VALID_WITHIN_SECONDS)) {
                 return returning(current);
             }

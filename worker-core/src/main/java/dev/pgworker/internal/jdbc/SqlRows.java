@@ -12,7 +12,7 @@ public final class SqlRows {
 
     private SqlRows() {}
 
-    /** Returns a row of these values, each as its {@code toString} says; null stays null. */
+    /** Returns a row of these values, each by its {@code toString}; null stays null. */
     public static String row(@Nullable Object... values) {
         return Arrays.stream(values).map(SqlRows::quoted).collect(Collectors.joining(",", "(", ")"));
     }

@@ -21,7 +21,7 @@ import dev.pgworker.internal.failure.WorkerLog;
 
 /**
  * Throws away connections that lead to a server which is no longer the one to talk to. Where one connection of a pool does,
- * those opened at the same time probably do, too: HikariCP is told to replace all of them, other pools lose them one by one.
+ * those opened at the same time probably do, too: HikariCP is asked to replace all of them, other pools lose them one by one.
  */
 public final class StaleConnections {
 
@@ -90,8 +90,8 @@ public final class StaleConnections {
     }
 
     /**
-     * A server that goes down breaks the connection, which the driver adds as the next exception. Otherwise it has said that it
-     * is ready for another statement: a trigger has raised an error of this name.
+     * A server that goes down breaks the connection, which the driver adds as the next exception. Otherwise it has shown that it is ready for
+     * another statement: a trigger has raised an error of this name.
      */
     private static boolean saysWronglyThatItGoesDown(SQLException e) {
         return e instanceof PSQLException answer
@@ -101,7 +101,7 @@ public final class StaleConnections {
                 && answer.getNextException() == null;
     }
 
-    /** Says the same without a SQLSTATE that stands for an outage. */
+    /** Returns the same without a SQLSTATE that stands for an outage. */
     private static SQLException aboutARow(SQLException e) {
         return new SQLException(
                 "A trigger or the like answered SQLSTATE " + e.getSQLState() + ", though the server works: "
@@ -111,8 +111,8 @@ public final class StaleConnections {
     }
 
     /**
-     * A pool notices at the latest when it gets the connection back that it is broken, and may say so by an exception. HikariCP
-     * would log that each time, unless it has been told before.
+     * A pool notices at the latest when it gets the connection back that it is broken, and may throw an exception. HikariCP would log that each
+     * time, unless the connection was evicted before.
      */
     private static void throwAway(DataSource dataSource, Connection connection) throws SQLException {
         if (HIKARI_PRESENT) {
@@ -127,7 +127,7 @@ public final class StaleConnections {
     }
 
     /**
-     * What a server says of itself that refused to write.
+     * What a server reports of itself that refused to write.
      *
      * @param readOnly whether it refuses to write anything
      * @param standby whether it follows another server
@@ -169,7 +169,7 @@ public final class StaleConnections {
     }
 
     /**
-     * Has the pool replace its connections if the failure says that they are probably no good: one broke, or its server goes
+     * Has the pool replace its connections if the failure shows that they are probably no good: one broke, or its server goes
      * down or is read-only. Connections in use are replaced when they are returned. At most once a second. May be called from
      * any thread.
      */

@@ -148,7 +148,7 @@ public abstract class BackgroundService implements Service {
         return Duration.ofNanos(System.nanoTime() - succeededAt);
     }
 
-    /** Returns true if the thread was started and has ended although nobody stopped it. */
+    /** Returns true if the thread was started and has ended although it was not stopped. */
     @Override
     public final boolean isDead() {
         lock.lock();
@@ -222,7 +222,7 @@ public abstract class BackgroundService implements Service {
     }
 
     /**
-     * Says whether the stop leaves alone what the thread is doing, which is to look for it itself. Called on the service's
+     * Sets whether the stop leaves alone what the thread is doing, which is to look for it itself. Called on the service's
      * thread.
      */
     protected final void shield(boolean on) {
@@ -234,7 +234,7 @@ public abstract class BackgroundService implements Service {
         }
     }
 
-    /** Says that one of several things that a step does is done. Called on the service's thread. */
+    /** Notes that one of several things that a step does is done. Called on the service's thread. */
     protected final void progress() {
         activity.progress();
     }
@@ -248,9 +248,9 @@ public abstract class BackgroundService implements Service {
                 succeededAt = System.nanoTime();
                 results.succeeded();
             } catch (InterruptedException e) {
-                // Only stop() interrupts; the loop's condition tells.
+                // Only stop() interrupts; the loop's condition shows it.
             } catch (Throwable e) {
-                // Whatever it is, checked exceptions included that somebody throws undeclared.
+                // Whatever it is, checked exceptions included that code throws undeclared.
                 survive(e);
             }
         }
@@ -290,7 +290,7 @@ public abstract class BackgroundService implements Service {
         try {
             TimeUnit.NANOSECONDS.sleep(nanos);
         } catch (InterruptedException e) {
-            // Only stop() interrupts; the loop's condition tells.
+            // Only stop() interrupts; the loop's condition shows it.
         }
     }
 }

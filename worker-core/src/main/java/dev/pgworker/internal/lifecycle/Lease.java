@@ -7,7 +7,7 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 
 /**
  * How long a worker may still rely on the locks that it holds. Each heartbeat renews it, from the moment before the
- * heartbeat was sent; others take the worker for dead a threshold after the moment at which it arrived, which is later.
+ * heartbeat was sent; others consider the worker dead a threshold after the moment at which it arrived, which is later.
  * It ends a tenth of the threshold earlier, 5 s at most, so that handlers are interrupted by then even on a busy machine.
  * A lease that is lost stays lost. Thread-safe.
  *
@@ -40,9 +40,9 @@ public final class Lease {
     /**
      * Creates a lease that has not begun.
      *
-     * @param threshold after what time without a heartbeat others take the worker for dead
+     * @param threshold after what time without a heartbeat others consider the worker dead
      * @param resilientThreshold the same while the worker runs a resilient job
-     * @param resilientJobRuns tells whether it does
+     * @param resilientJobRuns returns whether it does
      * @param onChange called, on any thread, when the lease has begun or was revoked; must return soon
      */
     public Lease(Duration threshold, Duration resilientThreshold, BooleanSupplier resilientJobRuns, Runnable onChange) {
@@ -87,7 +87,7 @@ public final class Lease {
         onChange.run();
     }
 
-    /** Returns true if the worker is registered and nobody can have declared it dead. */
+    /** Returns true if the worker is registered and cannot have been declared dead. */
     public boolean isHeld() {
         return begun && !isLost();
     }

@@ -61,7 +61,7 @@ public abstract class PeriodicService implements Service {
     /** Whether the work that is being done, or was last, was called for by {@link #wake}. */
     private volatile boolean byWake;
 
-    /** Whether the work waits because it has failed, which nobody ends. */
+    /** Whether the work waits because it has failed, which nothing cuts short. */
     private volatile boolean backingOff;
 
     /** When the work is to be done, by {@link System#nanoTime}. */
@@ -121,7 +121,7 @@ public abstract class PeriodicService implements Service {
         }
     }
 
-    /** Says that one of several things that belong to the work is done. */
+    /** Notes that one of several things that belong to the work is done. */
     protected final void progress() {
         activity.progress();
     }
@@ -137,7 +137,7 @@ public abstract class PeriodicService implements Service {
         return context.getClock().instant().plusNanos(Math.max(0, delay));
     }
 
-    /** Says by what the work is done from here on. */
+    /** Sets the task that executes the work from here on. */
     final void startedAs(TimedTask scheduled) {
         succeededAt = System.nanoTime();
         dueAt = succeededAt + firstPause().toNanos();
@@ -152,7 +152,7 @@ public abstract class PeriodicService implements Service {
         return task == null && !stopping;
     }
 
-    /** Has the work done if it is due and nobody does it, because there was no memory to schedule it. */
+    /** Has the work done if it is due and no thread does it, because there was no memory to schedule it. */
     final void revive(Duration overdue) {
         TimedTask scheduled = task;
         if (scheduled != null && isOverdue(overdue)) {
@@ -194,8 +194,7 @@ public abstract class PeriodicService implements Service {
             succeededAt = System.nanoTime();
             results.succeeded();
         } catch (InterruptedException e) {
-            // Ends the work, and says nothing about it: the stop has come, or somebody else's code has interrupted the
-            // thread.
+            // Ends the work without a message: the stop has come, or other code has interrupted the thread.
         } catch (Throwable e) {
             failure = e;
             pause = stopping ? 0 : results.failed(e);
@@ -312,7 +311,7 @@ public abstract class PeriodicService implements Service {
         return Duration.ofNanos(System.nanoTime() - succeededAt);
     }
 
-    /** Returns true if the work should have begun long ago, and nobody has stopped it. */
+    /** Returns true if the work should have begun long ago, and was not stopped. */
     @Override
     public final boolean isDead() {
         return task != null && isOverdue(LATEST);

@@ -22,7 +22,7 @@ public interface Service {
     /** Returns the time since a step last succeeded, or since the service was started if none has. */
     Duration sinceSuccess();
 
-    /** Returns true if the service was started and will not work any more although nobody stopped it. */
+    /** Returns true if the service was started and will not work any more although it was not stopped. */
     boolean isDead();
 
     /**

@@ -13,8 +13,8 @@ import java.util.function.BooleanSupplier;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 
 /**
- * Whether a run of a worker counts as started. A start returns at once, and the worker's threads do the rest: each tells here when
- * its part is done for the first time. Whoever waits for the start, or shows whether it is over, asks here and nowhere else.
+ * Whether a run of a worker counts as started. A start returns at once, and the worker's threads do the rest: each notes here when its part is done
+ * for the first time. All that wait for the start, or show whether it is over, ask here and nowhere else.
  * Thread-safe.
  */
 public final class Started {
@@ -52,13 +52,13 @@ public final class Started {
     /**
      * Creates one for a run that has not started.
      *
-     * @param hopeless tells whether nobody should wait at present, because the database cannot be used
+     * @param hopeless returns whether waiting is useless at present, because the database cannot be used
      */
     public Started(BooleanSupplier hopeless) {
         this.hopeless = hopeless;
     }
 
-    /** Says that the start includes these parts. Call before any service starts. */
+    /** Notes that the start includes these parts. Call before any service starts. */
     public void expect(Part... parts) {
         lock.lock();
         try {
@@ -68,7 +68,7 @@ public final class Started {
         }
     }
 
-    /** Says that a part is done. */
+    /** Notes that a part is done. */
     public void done(Part part) {
         lock.lock();
         try {
@@ -79,7 +79,7 @@ public final class Started {
         }
     }
 
-    /** Says that the database cannot be used, so that nobody continues waiting. */
+    /** Notes that the database cannot be used, so that no thread continues waiting. */
     public void reconsider() {
         lock.lock();
         try {
@@ -89,7 +89,7 @@ public final class Started {
         }
     }
 
-    /** Says that the run ends. */
+    /** Notes that the run ends. */
     public void end() {
         lock.lock();
         try {

@@ -35,7 +35,7 @@ final class WorkObservation {
      * Begins to observe.
      *
      * @param method what the target executes
-     * @return null if nobody observes, or the observation has failed
+     * @return null if nothing observes, or the observation has failed
      */
     static @Nullable WorkObservation begin(ObservationRegistry registry, Object target, Supplier<Method> method) {
         if (registry.isNoop()) {

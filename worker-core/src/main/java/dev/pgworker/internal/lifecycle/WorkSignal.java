@@ -3,8 +3,8 @@ package dev.pgworker.internal.lifecycle;
 import java.util.List;
 
 /**
- * Wakes what waits for something to do. Whoever makes work possible says so here, on any thread, and knows nothing of who is
- * woken: each method returns at once and holds no lock. Nobody is woken before {@link #wakes} is called.
+ * Wakes what waits for something to do. A part that makes work possible signals it here, on any thread, and knows nothing of what is woken: each
+ * method returns at once and holds no lock. Nothing is woken before {@link #wakes} is called.
  */
 public final class WorkSignal {
 
@@ -30,11 +30,11 @@ public final class WorkSignal {
         /** The tasks whose jobs are to be claimed in the ordinary way may be others. */
         default void tasksMayHaveChanged() {}
 
-        /** What the database says the worker holds may not be what the worker knows. */
+        /** What the worker holds by the database may not be what the worker knows. */
         default void holdingsInDoubt() {}
     }
 
-    /** Says whom to wake. Call once, before any service starts. */
+    /** Sets what to wake. Call once, before any service starts. */
     public void wakes(Receiver... all) {
         receivers = List.of(all);
     }

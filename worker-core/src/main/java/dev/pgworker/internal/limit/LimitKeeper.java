@@ -31,7 +31,7 @@ import dev.pgworker.internal.store.LimitStore.Left;
 
 /**
  * Keeps the limits of the database, on {@code worker-limit-keeper}: puts those that the application declares, makes those that are new,
- * changed or deleted hold for the jobs that are there, and says whether there are any to those who claim jobs.
+ * changed or deleted hold for the jobs that are there, and reports to what claims jobs whether there are any.
  */
 public final class LimitKeeper extends PeriodicService {
 
@@ -40,10 +40,10 @@ public final class LimitKeeper extends PeriodicService {
     /** Between two looks: those who change a limit may not be heard. */
     private static final Duration INTERVAL = Duration.ofSeconds(5);
 
-    /** The same where nobody listens. */
+    /** The same without a listener connection. */
     private static final Duration DEAF_INTERVAL = Duration.ofSeconds(1);
 
-    /** The same while there are no limits, and somebody else looks whether that changes, or the table cannot be used. */
+    /** The same while there are no limits, and the lookout watches whether that changes, or the table cannot be used. */
     private static final Duration LONG_INTERVAL = Duration.ofMinutes(1);
 
     /** How long jobs wait at the start for it to be known what limits there are. */
@@ -124,7 +124,7 @@ public final class LimitKeeper extends PeriodicService {
         holdBack();
     }
 
-    /** Says that limits may have changed. Never waits; may be called from any thread, by anybody and as often as they like. */
+    /** Notes that limits may have changed. Never waits; may be called from any thread at any time. */
     public void announced() {
         if (announced.compareAndSet(false, true)) {
             wake();

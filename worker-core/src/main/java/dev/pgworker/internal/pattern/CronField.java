@@ -21,7 +21,7 @@ public record CronField(String name, int min, int max) {
     /** In the order of a pattern. */
     public static final List<CronField> ALL = List.of(MINUTE, HOUR, DAY_OF_MONTH, MONTH, DAY_OF_WEEK);
 
-    /** Ends the message of whoever has written another cron's grammar. */
+    /** Ends the message about another cron's grammar. */
     public static final String OTHER_GRAMMAR =
             "seconds, names, ? L W # and macros such as @daily are for schedules with Spring's grammar,"
                     + " @CronJob(cron = ...)";

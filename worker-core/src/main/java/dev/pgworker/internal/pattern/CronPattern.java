@@ -73,12 +73,12 @@ public record CronPattern(String text, long minutes, long hours, long days, long
                         .allMatch(month -> Long.numberOfTrailingZeros(days) > month.maxLength());
     }
 
-    /** Tells whether days of the month and days of the week are both restricted, so that either of them suffices. */
+    /** Returns whether days of the month and days of the week are both restricted, so that either of them suffices. */
     public boolean hasBothDays() {
         return Long.bitCount(days) < 31 && Long.bitCount(weekdays) < 7;
     }
 
-    /** Tells whether an item is due in the minute of the given local time. */
+    /** Returns whether an item is due in the minute of the given local time. */
     public boolean matches(LocalDateTime time) {
         return has(minutes, time.getMinute()) && has(hours, time.getHour()) && matchesDate(time.toLocalDate());
     }
@@ -102,12 +102,12 @@ public record CronPattern(String text, long minutes, long hours, long days, long
         return null;
     }
 
-    /** Tells whether the pattern leaves the hour open. */
+    /** Returns whether the pattern leaves the hour open. */
     boolean isOpenInHours() {
         return Long.bitCount(hours) == 24;
     }
 
-    /** Tells whether an item may be due on the given day. */
+    /** Returns whether an item may be due on the given day. */
     boolean matchesDate(LocalDate date) {
         boolean day = has(days, date.getDayOfMonth());
         boolean weekday = has(weekdays, date.getDayOfWeek().getValue() % 7);

@@ -60,7 +60,7 @@ abstract class Recording {
     }
 
     /**
-     * Writes, and tells once why it cannot.
+     * Writes, and logs once why it cannot.
      *
      * @throws SQLException if the database cannot be used
      */

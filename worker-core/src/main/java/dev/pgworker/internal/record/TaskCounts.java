@@ -27,7 +27,7 @@ public final class TaskCounts implements WorkerEventListener {
     private final Map<String, TaskCounter> counters = new ConcurrentHashMap<>();
     private final TaskCounter others = new TaskCounter();
 
-    /** Counters that made room for others, and of which somebody may still have hold. Owned by the thread that takes. */
+    /** Counters that made room for others, and that another thread may still hold. Owned by the thread that takes. */
     private final Map<String, TaskCounter> retired = new HashMap<>();
 
     @Override

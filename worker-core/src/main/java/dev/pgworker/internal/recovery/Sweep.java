@@ -29,12 +29,12 @@ public final class Sweep extends PeriodicService {
     private static final Duration RETRY = Duration.ofSeconds(1);
 
     /**
-     * Looking for orphans, and for what dead workers have kept, reads all jobs though nobody has died; this keeps it from
+     * Looking for orphans, and for what dead workers have kept, reads all jobs though no worker has died; this keeps it from
      * taking more than a hundredth of the time.
      */
     private static final int ALL_SHARE = 100;
 
-    /** After so long a sweeper that is turned away says so. */
+    /** After so long a sweeper that is turned away logs that. */
     private static final Duration TURNED_AWAY = Duration.ofMinutes(10);
 
     private final String workerId;

@@ -42,7 +42,7 @@ public final class ScheduleService extends PeriodicService {
     /** Where there are no schedules, there are so many times fewer looks. */
     private static final int IDLE_FACTOR = 3;
 
-    /** Between two looks while there are no schedules, and another service watches whether that changes. */
+    /** Between two looks while there are no schedules, and the lookout watches whether that changes. */
     private static final Duration LONG_INTERVAL = Duration.ofMinutes(1);
 
     /** The same where the table cannot be used: it may be installed any time. */

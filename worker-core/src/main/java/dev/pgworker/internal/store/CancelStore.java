@@ -67,7 +67,7 @@ public final class CancelStore {
             select {schema}.pgworker_tend_cancellations()
             """;
 
-    /** Ends and forgets cancellations of anybody, as far as nobody has done so. */
+    /** Ends and forgets cancellations of all workers, as far as that was not done. */
     public void tend() throws SQLException {
         Connections.call(dataSource, schema.in(TEND), ANSWER_LIMIT, (connection, statement) -> statement.execute());
     }

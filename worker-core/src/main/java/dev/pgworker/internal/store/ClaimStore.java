@@ -136,7 +136,7 @@ public final class ClaimStore {
     private static final String CLAIM_IDS = "select " + ClaimedRows.COLUMNS
             + " from {schema}.pgworker_claim_ids(?::{schema}.pgworker_request, ?::pg_catalog.int8[])";
 
-    /** Claims those of these jobs that are due, are in no queue, and that nobody holds. As {@link #claim}, it can be cancelled. */
+    /** Claims those of these jobs that are due, in no queue and not locked. As {@link #claim}, it can be cancelled. */
     public Claimed claimIds(ClaimRequest request, Collection<Long> jobIds) throws SQLException {
         return sql.call(CLAIM_IDS, (connection, statement) -> claimIds(statement, request, jobIds));
     }
@@ -251,7 +251,7 @@ public final class ClaimStore {
         return new Look(first, anyDue, untilNext, at, took);
     }
 
-    // A row that somebody has locked or changed carries the transaction's id. Of those who share a lock it does not,
+    // A row that was locked or changed carries the transaction's id. Of those who share a lock it does not,
     // and they are not found.
     private static final String HOLDERS = """
             with asked as (select (?::{schema}.pgworker_request).task_ids as task_ids),
@@ -293,7 +293,7 @@ public final class ClaimStore {
             """;
 
     /**
-     * Returns who holds the rows of due jobs, or locks of tables that a claim needs; null if nobody is found.
+     * Returns who holds the rows of due jobs, or locks of tables that a claim needs; null if none is found.
      *
      * @param longerThan how old the transaction has to be, where its age may be read
      */

@@ -16,7 +16,7 @@ import dev.pgworker.job.Job;
  * @param jobs in the order in which they are to start
  * @param unreadable those whose rows could not be read
  * @param at as of when there are no others that this worker may claim, by the database's clock; null if there may be
- * @param again whether it is worth looking again soon, because somebody held a row for the moment
+ * @param again whether it is worth looking again soon, because a row was locked for the moment
  * @param untilNext how long until limits, or the time of a job that waits for some, let another one start; null if that is unknown
  */
 public record Claimed(

@@ -64,7 +64,7 @@ public final class CleanupStore {
             update {schema}.pgworker_cleanup set busy_until = pg_catalog.clock_timestamp() where due_at = ?
             """;
 
-    /** Says that it is done. */
+    /** Notes that it is done. */
     public void end(Instant dueAt) throws SQLException {
         Connections.call(dataSource, schema.in(END), ANSWER_LIMIT, (connection, statement) -> {
             statement.setTimestamp(1, Timestamp.from(dueAt));

@@ -21,7 +21,7 @@ public record ContinueStore(DataSource dataSource, WorkerSchema schema) {
      * What is left.
      *
      * @param more whether there may be more to be done at once
-     * @param held whether somebody holds what could continue, so that it is worth trying again soon
+     * @param held whether another session holds what could continue, so that it is worth trying again soon
      */
     public record Left(boolean more, boolean held) {}
 
@@ -29,7 +29,7 @@ public record ContinueStore(DataSource dataSource, WorkerSchema schema) {
             select c.more, c.held from {schema}.pgworker_continue() c
             """;
 
-    /** Has jobs continue, some hundreds at most. Waits for no row that somebody holds. */
+    /** Has jobs continue, at most some hundreds. Waits for no locked row. */
     public Left goOn() throws SQLException {
         return Connections.call(dataSource, schema.in(CONTINUE), ANSWER_LIMIT, (connection, statement) -> {
             try (ResultSet row = statement.executeQuery()) {
@@ -54,7 +54,7 @@ public record ContinueStore(DataSource dataSource, WorkerSchema schema) {
             select t.after, t.more from {schema}.pgworker_tend_continuations(?) t
             """;
 
-    /** Deletes what nobody needs any more, of some jobs after the given one. */
+    /** Deletes what is no longer needed, of some jobs after the given one. */
     public Tended tend(long after) throws SQLException {
         return Connections.call(dataSource, schema.in(TEND), ANSWER_LIMIT, (connection, statement) -> {
             statement.setLong(1, after);

@@ -72,7 +72,7 @@ public final class CrontabStore {
     public enum Adding {
         /** Others wait for it. */
         IN_TIME(Duration.ofMillis(1_500), Duration.ofMillis(250)),
-        /** Nobody does but those that are behind, too. */
+        /** Only those that are behind, too, wait for it. */
         BEHIND(Duration.ofSeconds(20), Duration.ofSeconds(20));
 
         private final Duration together;
@@ -158,7 +158,7 @@ public final class CrontabStore {
 
     /**
      * Registers the items that are unknown as known since the given time, and returns what was known before. One that an open
-     * transaction is in the way of is left out: {@link #known} tells.
+     * transaction is in the way of is left out: {@link #known} shows it.
      */
     public Map<String, Known> register(Collection<String> identifiers, Instant since) throws SQLException {
         Map<String, Known> known = known(identifiers);
@@ -230,7 +230,7 @@ public final class CrontabStore {
         executions.forEach(execution -> items.computeIfAbsent(execution.identifier(), i -> new ArrayList<>())
                 .add(execution));
         Result all = new Result();
-        // First those that nobody is in the way of, which are not to wait for the others.
+        // First those that no session is in the way of, which are not to wait for the others.
         executeEach(items, LOCK_LIMIT_PASSING, adding, null, all);
         items.keySet().removeIf(item -> {
             SQLException failure = all.held().get(item);

@@ -52,9 +52,9 @@ public final class DirectStore {
     }
 
     /**
-     * A server learns by the first within half a minute that nobody is there any more, and frees the jobs; not on local sockets.
+     * A server learns by the first within half a minute that the worker is no longer there, and frees the jobs; not on local sockets.
      * What waits for a lock, or takes too long, ends before this side gives up and opens another connection. The limits of a role
-     * for transactions are meant for what it forgets, which a batch is not. The plan is the same whatever the statistics say.
+     * for transactions are meant for what it forgets, which a batch is not. The plan is the same whatever the statistics are.
      */
     private static final String SETTINGS = """
             tcp_keepalives_idle=10 tcp_keepalives_interval=5 tcp_keepalives_count=3 lock_timeout=5s statement_timeout=9s
@@ -94,7 +94,7 @@ public final class DirectStore {
         }
     }
 
-    /** A connection that has been set up like these goes to nobody else, as a pool might give it. */
+    /** A connection that has been set up like these is not given to others, as a pool might do. */
     private static void breakOff(Connection connection) {
         try (connection) {
             connection.abort(Runnable::run);
@@ -129,7 +129,7 @@ public final class DirectStore {
             }
         }
 
-        /** Whoever keeps rows from being deleted is waited for before anything runs, not afterwards. */
+        /** Locks that keep rows from being deleted are waited for before anything runs, not afterwards. */
         private static final String LOCK = "lock table {schema}._private_jobs in row exclusive mode";
 
         /** A function would have to store the rows before it could return them, a sixth of the cost of a job. */
@@ -217,7 +217,7 @@ public final class DirectStore {
          * Deletes jobs that have succeeded, claims the others, as of the time when they were locked, and ends the batch. Those
          * that are in neither list are free again.
          *
-         * @param runs what to tell the history of those that have succeeded, by the ids of the jobs; empty if none is kept
+         * @param runs what the history gets of those that have succeeded, by the ids of the jobs; empty if none is kept
          * @return false if some job could not be deleted, and all of them have been claimed instead
          */
         public boolean end(List<ClaimedJob> done, List<ClaimedJob> others, Map<Long, RunRecord> runs)

@@ -4,7 +4,7 @@ import java.time.Duration;
 
 /**
  * How many durations there were of each length, in buckets: each is at most half as long again as the one before, so that the middle
- * of a bucket is never further than a fifth from what is in it. {@code pgworker_task_minutes} says what the buckets are. Used by one
+ * of a bucket is never further than a fifth from what is in it. {@code pgworker_task_minutes} describes the buckets. Used by one
  * thread.
  */
 public final class DurationCounts {

@@ -20,7 +20,7 @@ import dev.pgworker.schema.WorkerSchema;
 /** Asks for the ends of jobs, and reads them. Thread-safe. */
 public final class EndStore {
 
-    /** What a job has among its flags whose result is kept: so whoever runs it knows. */
+    /** The flag of jobs whose result is kept, which the running worker reads. */
     public static final String RESULT_FLAG = "pgworker:result";
 
     private static final Duration ANSWER_LIMIT = Duration.ofSeconds(10);

@@ -55,7 +55,7 @@ public final class HistoryStore {
             from {schema}.pgworker_history_settings s
             """;
 
-    /** Reads whether a history is kept and this worker may tell it what only it knows. */
+    /** Reads whether a history is kept and this worker may add what only it knows. */
     public boolean read() throws SQLException {
         return Connections.call(dataSource, schema.in(READ), ANSWER_LIMIT, (connection, statement) -> {
             try (ResultSet row = statement.executeQuery()) {
@@ -80,7 +80,7 @@ public final class HistoryStore {
             """;
 
     /**
-     * Has the schema keep a history as the settings say, or none.
+     * Has the schema keep a history by the settings, or none.
      *
      * @return whether that changes anything
      */

@@ -13,10 +13,10 @@ import org.jspecify.annotations.Nullable;
 import dev.pgworker.internal.jdbc.SqlArrays;
 import dev.pgworker.internal.jdbc.Timestamps;
 
-/** Which jobs and queues the database says one worker holds. Thread-safe. */
+/** Which jobs and queues one worker holds by the database. Thread-safe. */
 public final class HoldingStore {
 
-    /** A job that the database says this worker holds. */
+    /** A job that this worker holds by the database. */
     public record HeldJob(Claim claim, @Nullable String key) {}
 
     private final JobSql sql;
@@ -68,8 +68,8 @@ public final class HoldingStore {
             """;
 
     /**
-     * Gives the locks of these claims, and of their queues, their pending times, as far as the worker still holds them and
-     * nobody else has locked their rows.
+     * Gives the locks of these claims, and of their queues, their pending times, as far as the worker still holds them and no other session has
+     * locked their rows.
      *
      * @return the ids of the jobs whose locks have these times
      */

@@ -17,7 +17,7 @@ import dev.pgworker.job.JobKeyMode;
 import dev.pgworker.job.JobRequest;
 import dev.pgworker.job.JobSpec;
 
-/** The columns of jobs: how rows are read, and how what a {@link JobSpec} says is written. */
+/** The columns of jobs: how rows are read, and how a {@link JobSpec} is written. */
 public final class JobRows {
 
     private static final JsonMapper json = new JsonMapper();
@@ -76,7 +76,7 @@ public final class JobRows {
                 job.limited());
     }
 
-    /** A job without a key that was just added with these values: nobody else can have changed it yet. */
+    /** A job without a key that was just added with these values: no other session can have changed it yet. */
     public static Job freshJob(long id, String task, String payload, JobSpec spec, Instant addedAt) {
         return new Job(
                 id,

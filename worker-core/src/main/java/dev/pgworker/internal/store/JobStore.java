@@ -11,7 +11,7 @@ import dev.pgworker.schema.WorkerSchema;
 /** The statements of one worker about jobs, by what they are for. Thread-safe. */
 public final class JobStore {
 
-    /** Far more than any of these statements usually takes, and little for whoever waits after a failover. */
+    /** Far more than any of these statements usually takes, and little for a caller that waits after a failover. */
     private static final Duration USUAL_LIMIT = Duration.ofSeconds(10);
 
     /** For a statement that needs more: less than an operator waits. */

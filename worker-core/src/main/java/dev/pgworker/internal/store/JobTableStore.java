@@ -71,7 +71,7 @@ public final class JobTableStore {
             from pg_catalog.pg_class c where c.oid = '{schema}._private_jobs'::pg_catalog.regclass::pg_catalog.oid
             """;
 
-    /** Returns how long ago the table was vacuumed by anybody; null if the statistics do not tell. */
+    /** Returns how long ago the table was last vacuumed; null if the statistics do not show it. */
     public @Nullable Duration sinceVacuum() throws SQLException {
         return Connections.<@Nullable Duration>call(
                 dataSource, schema.in(SINCE_VACUUM), ANSWER_LIMIT, (connection, statement) -> {
@@ -121,7 +121,7 @@ public final class JobTableStore {
             order by s.age desc limit 1
             """;
 
-    /** Returns what keeps the oldest snapshot of the database; null if nobody else has one. */
+    /** Returns what keeps the oldest snapshot of the database; null if no other session has one. */
     public @Nullable Snapshot oldestSnapshot() throws SQLException {
         return Connections.<@Nullable Snapshot>call(
                 dataSource, schema.in(OLDEST_SNAPSHOT), ANSWER_LIMIT, (connection, statement) -> {
@@ -153,7 +153,7 @@ public final class JobTableStore {
         }
     }
 
-    // TRUNCATE would lock the table against everybody. Without SKIP_LOCKED it would wait for another vacuum of the
+    // TRUNCATE would lock the table against all. Without SKIP_LOCKED it would wait for another vacuum of the
     // table.
     private static final String VACUUM = """
             vacuum (truncate off, index_cleanup on, skip_locked %s) {schema}._private_jobs
@@ -162,11 +162,11 @@ public final class JobTableStore {
     /** Indexes of tens of GB take minutes, and one that is cancelled has removed nothing from them. */
     private static final Duration LONGEST_VACUUM = Duration.ofHours(1);
 
-    /** How long after its cancellation a vacuum's connection is given up, which may be dead without anybody having said so. */
+    /** How long after its cancellation a vacuum's connection is given up, which may be dead without any sign. */
     private static final Duration CANCELLATION = Duration.ofMinutes(1);
 
     /**
-     * Removes what finished jobs left behind, unless somebody else is doing so.
+     * Removes what finished jobs left behind, unless another session is doing so.
      *
      * @throws SQLException also if it was cancelled, or takes longer than an hour
      */

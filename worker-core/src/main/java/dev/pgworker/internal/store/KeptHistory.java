@@ -13,7 +13,7 @@ public final class KeptHistory {
     private volatile boolean on;
     private volatile @Nullable HistoryLosses losses;
 
-    /** Returns true if it is worth telling the history what only this worker knows. */
+    /** Returns true if the history takes what only this worker knows. */
     public boolean isOn() {
         return on;
     }

@@ -11,13 +11,13 @@ import dev.pgworker.internal.jdbc.Connections;
 import dev.pgworker.schema.WorkerSchema;
 
 /**
- * Reads which of the tables have rows that say what workers are to do besides running jobs.
+ * Reads which of the tables have rows for what workers are to do besides running jobs.
  *
  * @param schema where they are
  */
 public record LookoutStore(WorkerSchema schema) {
 
-    /** What workers are told of. */
+    /** What workers are notified of. */
     public enum Subject {
         PAUSES("pauses"),
         LIMITS("limits"),
@@ -37,7 +37,7 @@ public record LookoutStore(WorkerSchema schema) {
             """;
 
     /**
-     * Returns what there is nothing of. Waits half a second at most for a table that somebody has locked.
+     * Returns what there is nothing of. Waits at most half a second for a locked table.
      *
      * @param connection in auto-commit mode and in no transaction
      */

@@ -23,7 +23,7 @@ import dev.pgworker.job.Job;
 
 /**
  * Writes what became of claimed jobs, where the claims still hold them. Each statement is committed before the method returns,
- * unless it is given a connection. None waits for long for a row that somebody holds, but {@link #awaitRow}. Thread-safe.
+ * unless it is given a connection. None waits for long for a locked row, but {@link #awaitRow}. Thread-safe.
  */
 public final class OutcomeStore {
 
@@ -76,7 +76,7 @@ public final class OutcomeStore {
      * @param done in ascending order of the ids; if all have addresses, all are deleted or nothing is done
      * @param over the queues of some of these claims, all of which are freed or nothing is done
      * @param wake whether to wake other workers for them
-     * @param runs what the history is told, by the ids of the jobs; empty if none is kept
+     * @param runs what the history gets, by the ids of the jobs; empty if none is kept
      * @return what became of those that were not deleted, by their ids
      * @throws SQLException with SQLSTATE 55P03 if nothing was done: call without addresses and queues
      */
@@ -90,7 +90,7 @@ public final class OutcomeStore {
     /**
      * Deletes a job that its claim still holds, in the transaction of the given connection and without ending it.
      *
-     * @param run what to tell the history; null for nothing
+     * @param run what the history gets; null for nothing
      * @return whether it was deleted
      */
     public boolean complete(Connection connection, HeldClaim done, @Nullable RunRecord run) throws SQLException {
@@ -159,10 +159,10 @@ public final class OutcomeStore {
             """;
 
     /**
-     * Gives jobs up that did not succeed, as each release says, where these claims still hold them. Their queues stay locked.
+     * Gives jobs up that did not succeed, by their releases, where these claims still hold them. Their queues stay locked.
      *
      * @param releases no job twice
-     * @param runs what the history is told, by the ids of the jobs; empty if none is kept
+     * @param runs what the history gets, by the ids of the jobs; empty if none is kept
      * @return what has become of each, by its id
      */
     public Map<Long, WriteResult> release(List<Release> releases, RenewedLocks locks, Map<Long, RunRecord> runs)
@@ -185,7 +185,7 @@ public final class OutcomeStore {
     /**
      * Frees queues that this worker has locked, and wakes workers for them.
      *
-     * @return the ids of those that could not be freed, because somebody holds their rows for the moment
+     * @return the ids of those that could not be freed, because their rows are locked for the moment
      */
     public Set<Integer> free(List<HeldQueue> queues) throws SQLException {
         return sql.call(FREE, (connection, statement) -> {

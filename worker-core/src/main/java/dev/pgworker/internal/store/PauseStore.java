@@ -94,7 +94,7 @@ public final class PauseStore {
 
     private static final String KEEP = "select {schema}.pgworker_keep_pauses()";
 
-    /** Locks paused queues that somebody has freed, and settles what has been resumed. */
+    /** Locks paused queues that were freed, and settles what has been resumed. */
     public void keep() throws SQLException {
         boolean unused = Connections.call(dataSource, schema.in(KEEP), ANSWER_LIMIT, (connection, statement) -> {
             try (ResultSet row = statement.executeQuery()) {

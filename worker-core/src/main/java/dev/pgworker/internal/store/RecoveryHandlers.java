@@ -47,7 +47,7 @@ record RecoveryHandlers(List<JobRecoveryHandler> handlers) {
             return ask(job, worker);
         }
 
-        /** Tells how many jobs have been left. */
+        /** Logs how many jobs have been left. */
         void tellLeft() {
             if (left > 0) {
                 log.warn(

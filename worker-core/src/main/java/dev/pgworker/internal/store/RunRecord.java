@@ -3,7 +3,7 @@ package dev.pgworker.internal.store;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the history is told of a run that only its worker knows.
+ * What the history gets of a run that only its worker knows.
  *
  * @param micros how long the handler ran, in microseconds
  * @param result what it returned, as JSON text of ASCII characters, which every encoding of a database has; null for nothing

@@ -9,7 +9,7 @@ import java.util.function.Function;
 
 import org.jspecify.annotations.Nullable;
 
-/** The arguments by which a statement tells the history of runs. */
+/** The arguments by which a statement passes runs to the history. */
 final class RunRecords {
 
     /** In the order of the statement. */
@@ -31,7 +31,7 @@ final class RunRecords {
         set(connection, statement, at + 2, "text", ids, runs, RunRecord::traceId);
     }
 
-    /** Most runs have no result, and then it need not be said of each. */
+    /** Most runs have no result, and then it need not be passed for each. */
     private static void set(
             Connection connection,
             PreparedStatement statement,

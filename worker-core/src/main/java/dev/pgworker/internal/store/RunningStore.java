@@ -46,7 +46,7 @@ public final class RunningStore {
             @Nullable Long total,
             @Nullable String text) {}
 
-    // Waiting for the disk would keep a connection, and nobody misses the last second when the server has crashed. A
+    // Waiting for the disk would keep a connection, and the last second is not missed when the server has crashed. A
     // worker
     // may run two attempts of one job that was unlocked by hand while its handler continued: the later one counts.
     private static final String PUT = """

@@ -95,7 +95,7 @@ public final class StatisticsStore {
      *
      * @param intervalBefore how old the newest sample has to be
      * @param kept for how long figures are kept
-     * @return false if somebody else has recorded it, or is doing so
+     * @return false if another worker has recorded it, or is doing so
      */
     public boolean sample(Duration intervalBefore, Duration kept) throws SQLException {
         return Connections.call(dataSource, schema.in(SAMPLE), ANSWER_LIMIT, (connection, statement) -> {

@@ -7,7 +7,7 @@ import dev.pgworker.event.WorkerEvent;
 import dev.pgworker.internal.event.WorkerEvents;
 import dev.pgworker.internal.failure.WorkerLog;
 
-/** Tells what a sweep has done, in the log and as events, alike whoever has swept. */
+/** Reports what a sweep has done, in the log and as events, in the same way for all sweeps. */
 public final class SweepReport {
 
     private static final Logger log = WorkerLog.of(SweepReport.class);
@@ -15,7 +15,7 @@ public final class SweepReport {
     private SweepReport() {}
 
     /**
-     * Tells of a sweep that has taken effect.
+     * Reports a sweep that has taken effect.
      *
      * @param workerId who has swept
      */

@@ -115,7 +115,7 @@ public final class SweepStore {
                     false);
         }
 
-        /** Returns this request for workers that have just died, without what reads all jobs though nobody has. */
+        /** Returns this request for workers that have just died, without what reads all jobs though no worker has died. */
         public Request ofTheNewlyDead() {
             return new Request(threshold, peerThreshold, settings, delay, false, dryRun);
         }
@@ -266,7 +266,7 @@ public final class SweepStore {
             from {schema}.pgworker_held_jobs(?, ?) h
             """;
 
-    /** A job of a dead worker; superseded if it is not to run again whatever anybody decides. */
+    /** A job of a dead worker; superseded if it is not to run again whatever a handler decides. */
     private record Held(Job job, boolean superseded) {}
 
     private List<Held> heldJobs(Connection connection, Found found) throws SQLException {

@@ -56,7 +56,7 @@ public final class UnservedStore {
     /**
      * Looks at the first due jobs.
      *
-     * @param except the tasks that need not be told
+     * @param except the tasks that need not be reported
      * @param longerThan how long jobs have to have been due
      */
     public Look waiting(Set<String> except, Duration longerThan) throws SQLException {
@@ -83,8 +83,8 @@ public final class UnservedStore {
     /**
      * What the registered workers that are alive serve.
      *
-     * @param tasks all that they tell of
-     * @param silent whether one of them does not tell: those of Rust
+     * @param tasks all that they report
+     * @param silent whether one of them reports none: those of Rust
      */
     public record Served(Set<String> tasks, boolean silent) {}
 

@@ -16,9 +16,9 @@ import dev.pgworker.internal.store.CancelStore;
 import dev.pgworker.internal.store.Claim;
 
 /**
- * Learns on {@code worker-cancel} which jobs of this worker have been cancelled, and has them end. Looks when it is told that there is
- * something; where a notification may have been lost, with each heartbeat or when somebody finds that there is; each second where nothing is listened to and there are
- * jobs here; and again and again while a cancelled job is on its way here.
+ * Learns on {@code worker-cancel} which jobs of this worker have been cancelled, and has them end. Looks when it is notified; where a notification
+ * may have been lost, with each heartbeat or when the lookout finds something; each second without a listener connection while there are jobs here;
+ * and again and again while a cancelled job is on its way here.
  */
 public final class CancelWatch extends BackgroundService {
 
@@ -26,10 +26,10 @@ public final class CancelWatch extends BackgroundService {
 
     private static final long PAUSE_NANOS = Duration.ofSeconds(1).toNanos();
 
-    /** The same while somebody says whatever there is to know. */
+    /** The same while notifications arrive. */
     private static final long LONG_PAUSE_NANOS = Duration.ofMinutes(1).toNanos();
 
-    /** Between two looks, however often somebody says that there is something. */
+    /** Between two looks, however often it is notified. */
     private static final long SHORTEST_PAUSE_NANOS = Duration.ofMillis(5).toNanos();
 
     private static final long FIRST_RECHECK_NANOS = Duration.ofMillis(20).toNanos();
@@ -86,9 +86,9 @@ public final class CancelWatch extends BackgroundService {
     }
 
     /**
-     * Says that jobs of a worker have been cancelled. Returns at once.
+     * Notes that jobs of a worker have been cancelled. Returns at once.
      *
-     * @param worker its id; anybody may have sent it. Empty for any worker
+     * @param worker its id; any role may have sent it. Empty for any worker
      */
     public void announced(String worker) {
         if (worker.isEmpty() || worker.equals(workerId)) {
@@ -97,7 +97,7 @@ public final class CancelWatch extends BackgroundService {
         }
     }
 
-    /** Says that it is time to look whether something was not announced. Returns at once. */
+    /** Notes that it is time to look whether something was not announced. Returns at once. */
     public void beat() {
         beaten = true;
         wake();
@@ -132,7 +132,7 @@ public final class CancelWatch extends BackgroundService {
         }
     }
 
-    /** A statement is cancelled when its time is over: the table is small, so somebody has locked it. */
+    /** A statement is cancelled when its time is over: the table is small, so it is locked. */
     private void tellLocked(SQLException e) {
         if (toldLocked || DatabaseFailure.of(e) != DatabaseFailure.CANCELLED) {
             return;

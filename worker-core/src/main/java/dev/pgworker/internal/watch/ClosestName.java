@@ -5,7 +5,7 @@ import java.util.Locale;
 
 import org.jspecify.annotations.Nullable;
 
-/** The one of many names that somebody may have meant who wrote another. */
+/** Finds the one of many names that a mistyped name may stand for. */
 final class ClosestName {
 
     /** More are not compared. */

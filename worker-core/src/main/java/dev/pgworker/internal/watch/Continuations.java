@@ -18,7 +18,7 @@ import dev.pgworker.internal.store.ContinueStore.Tended;
 
 /**
  * Has jobs continue, on {@code worker-continue}, for which something has come: a signal, or the end of another job. All workers do the same, for
- * the jobs of all tasks, and the database has each job continue once. Looks when it is told that there is something, and from time to time.
+ * the jobs of all tasks, and the database has each job continue once. Looks when it is notified, and from time to time.
  */
 public final class Continuations extends PeriodicService {
 
@@ -27,10 +27,10 @@ public final class Continuations extends PeriodicService {
     /** Between two looks: a notification may be lost. */
     private static final Duration INTERVAL = Duration.ofSeconds(5);
 
-    /** The same where nobody listens. */
+    /** The same without a listener connection. */
     private static final Duration DEAF_INTERVAL = Duration.ofSeconds(1);
 
-    /** The same while there is nothing, and somebody else looks whether that changes, or where it cannot be used. */
+    /** The same while there is nothing, and the lookout watches whether that changes, or where it cannot be used. */
     private static final Duration LONG_INTERVAL = Duration.ofMinutes(1);
 
     /** How long to wait for those who hold something: at first, and at most. */
@@ -69,7 +69,7 @@ public final class Continuations extends PeriodicService {
         this.hearing = hearing;
     }
 
-    /** Says that there may be something. Never waits; may be called from any thread, by anybody and as often as they like. */
+    /** Notes that there may be something. Never waits; may be called from any thread at any time. */
     public void announced() {
         wake();
     }

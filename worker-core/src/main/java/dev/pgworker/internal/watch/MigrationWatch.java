@@ -14,8 +14,8 @@ import dev.pgworker.internal.lifecycle.PeriodicService;
 import dev.pgworker.internal.store.MigrationStore;
 
 /**
- * Looks into the ledger on {@code worker-migrations} when somebody announces a migration. Whoever may connect to the database can
- * announce any, and migrations of other schemas are announced alike, so that nothing but the ledger is believed. Ten
+ * Looks into the ledger on {@code worker-migrations} when a migration is announced. Any role that may connect to the database can announce any, and
+ * migrations of other schemas are announced alike, so that nothing but the ledger is believed. Ten
  * looks may follow each other at once, for there is one at each connection of the listener, too; however many announcements come, there
  * is one look a second afterwards.
  */
@@ -47,7 +47,7 @@ public final class MigrationWatch extends PeriodicService {
     /**
      * Creates a watch.
      *
-     * @param onBreaking called on the watching thread, once, when the ledger says that this worker cannot continue
+     * @param onBreaking called on the watching thread, once, when the ledger shows that this worker cannot continue
      */
     public MigrationWatch(
             String workerId, MigrationStore ledger, Runnable onBreaking, WorkerEvents events, Outage outage) {
@@ -69,7 +69,7 @@ public final class MigrationWatch extends PeriodicService {
         this.interval = interval;
     }
 
-    /** Says that a migration may have been made. Never waits; may be called from any thread. */
+    /** Notes that a migration may have been made. Never waits; may be called from any thread. */
     public void migrationAnnounced() {
         if (announced.compareAndSet(false, true)) {
             wake();

@@ -27,7 +27,7 @@ import dev.pgworker.internal.watch.MessageArrival.Reception;
 
 /**
  * Listens for notifications on {@code worker-listen}, on a connection that it keeps for itself and replaces when it
- * breaks. Whatever happened while nobody listened is caught up on: each (re)connection counts as a notification.
+ * breaks. Whatever happened without a listener connection is caught up on: each (re)connection counts as a notification.
  */
 public final class NotificationListener extends BackgroundService {
 
@@ -78,7 +78,7 @@ public final class NotificationListener extends BackgroundService {
     private boolean disconnectedReported;
 
     /**
-     * Who is called on the listening thread; each must return at once. Anybody may notify, of any schema and with any text.
+     * What is called on the listening thread; each must return at once. Any role may notify, of any schema and with any text.
      *
      * @param onJobs when jobs may be due
      * @param claim claims a job that was announced alone
@@ -103,7 +103,7 @@ public final class NotificationListener extends BackgroundService {
          * Claims the job if nothing speaks against it.
          *
          * @param connection in auto-commit mode and in no transaction
-         * @return whether nobody need look for it any more; otherwise it is looked for among all jobs
+         * @return whether it need not be looked for any more; otherwise it is looked for among all jobs
          * @throws SQLException if the connection is broken
          */
         boolean claim(Connection connection, long jobId) throws SQLException;
@@ -126,7 +126,7 @@ public final class NotificationListener extends BackgroundService {
     /**
      * Creates a listener.
      *
-     * @param announcements told what notifications of jobs say
+     * @param announcements receives the notifications of jobs
      */
     public NotificationListener(
             WorkerContext context, DataSource dataSource, JobAnnouncements announcements, Told listeners) {
@@ -268,7 +268,7 @@ public final class NotificationListener extends BackgroundService {
         return one.getName().equals(other.getName()) && one.getParameter().equals(other.getParameter());
     }
 
-    /** Whoever may connect to the database may do that, on purpose or not. */
+    /** Any role that may connect to the database may do that, on purpose or not. */
     private void tellFlood(PGNotification last) {
         parts++;
         long now = System.nanoTime();
@@ -294,7 +294,7 @@ public final class NotificationListener extends BackgroundService {
         }
     }
 
-    /** What those who are told make of it is no reason to listen no longer. */
+    /** A failure of what is called is no reason to end listening. */
     private void tellJobs() {
         try {
             listeners.onJobs().run();
@@ -352,7 +352,7 @@ public final class NotificationListener extends BackgroundService {
         return current;
     }
 
-    /** Gives the connection back as it was: the pool may hand it to somebody who does not expect notifications. */
+    /** Gives the connection back as it was: the pool may hand it to code that does not expect notifications. */
     private void disconnect() {
         Connection current = forget();
         if (current == null) {

@@ -39,7 +39,7 @@ public final class PauseWatch extends PeriodicService {
     /** Between two looks while announcements are heard. */
     private static final Duration INTERVAL = Duration.ofSeconds(2);
 
-    /** The same while nothing is paused, and somebody else looks whether that changes. */
+    /** The same while nothing is paused, and the lookout watches whether that changes. */
     private static final Duration LONG_INTERVAL = Duration.ofMinutes(1);
 
     /** The same while they are not, or others may free what is paused. */
@@ -85,7 +85,7 @@ public final class PauseWatch extends PeriodicService {
         this.context = context;
     }
 
-    /** Says that something may have been paused or resumed. Never waits; may be called from any thread, by anybody and as often as they like. */
+    /** Notes that something may have been paused or resumed. Never waits; may be called from any thread at any time. */
     public void announced() {
         if (announced.compareAndSet(false, true)) {
             wake();
@@ -220,7 +220,7 @@ public final class PauseWatch extends PeriodicService {
         return obstacle.reason();
     }
 
-    /** The statement is cancelled when its time is over: the table is small, so somebody has locked it. */
+    /** The statement is cancelled when its time is over: the table is small, so it is locked. */
     private void tellLocked(SQLException e) {
         String why = "the table pgworker_pauses cannot be read, so "
                 + (known ? "what was paused last stays paused" : "this worker starts no jobs yet")

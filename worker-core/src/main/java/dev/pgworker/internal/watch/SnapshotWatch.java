@@ -14,7 +14,7 @@ import dev.pgworker.internal.store.JobTableStore;
 import dev.pgworker.internal.store.JobTableStore.Snapshot;
 
 /**
- * Watches on {@code worker-snapshot}, while this worker finishes jobs, for somebody who holds a snapshot for long: what finished
+ * Watches on {@code worker-snapshot}, while this worker finishes jobs, for a session that holds a snapshot for long: what finished
  * jobs leave behind in the table and its indexes cannot be removed meanwhile.
  */
 public final class SnapshotWatch extends PeriodicService {
@@ -38,7 +38,7 @@ public final class SnapshotWatch extends PeriodicService {
      * A snapshot that is held for long.
      *
      * @param holder who holds it, in words
-     * @param age how long it was held at the last look, or had been seen to be, where the database does not tell
+     * @param age how long it was held at the last look, or had been seen to be, where the database does not show it
      * @param seenAt when that was, by {@link System#nanoTime}
      */
     private record Held(String holder, Duration age, long seenAt) {}
@@ -62,7 +62,7 @@ public final class SnapshotWatch extends PeriodicService {
      * Creates the service of one worker.
      *
      * @param finishedInTotal how many jobs the worker has finished
-     * @param longest how long somebody may hold a snapshot without being named
+     * @param longest how long a session may hold a snapshot without being named
      * @param leastFinished how many jobs this worker has to finish meanwhile
      */
     public SnapshotWatch(
@@ -74,13 +74,13 @@ public final class SnapshotWatch extends PeriodicService {
         this.leastFinished = leastFinished;
     }
 
-    /** Returns who keeps what finished jobs left behind; null if nobody does. May be called from any thread. */
+    /** Returns who keeps what finished jobs left behind; null if no session does. May be called from any thread. */
     public @Nullable String holder() {
         Held now = held;
         return now == null ? null : now.holder;
     }
 
-    /** Returns for how long; zero if nobody does. May be called from any thread. */
+    /** Returns for how long; zero if no session does. May be called from any thread. */
     public Duration age() {
         Held now = held;
         return now == null ? Duration.ZERO : now.age.plusNanos(System.nanoTime() - now.seenAt);

@@ -26,15 +26,15 @@ public final class UnservedTasks extends PeriodicService {
 
     private static final Logger log = WorkerLog.of(UnservedTasks.class);
 
-    /** Where a worker does not tell what it serves, jobs have to wait so many times as long. */
+    /** Where a worker does not report what it serves, jobs have to wait so many times as long. */
     private static final int PATIENCE_WITH_THE_SILENT = 10;
 
-    /** So many are told by name in one look, and so many are remembered. */
+    /** So many are logged by name in one look, and so many are remembered. */
     private static final int MOST_TOLD = 10;
 
     private static final int MOST_REMEMBERED = 1_000;
 
-    /** Looks take one part of so many of the time: while somebody holds a snapshot, each reads past what finished jobs left. */
+    /** Looks take one part of so many of the time: while a snapshot is held, each reads past what finished jobs left. */
     private static final int SHARE = 20;
 
     private final UnservedStore store;

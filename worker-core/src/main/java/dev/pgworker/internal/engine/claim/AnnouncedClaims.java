@@ -23,7 +23,7 @@ import dev.pgworker.internal.store.TaskIds;
  * That takes less than half of the server's work for a claim that looks for jobs, and wakes no other thread. Where there is
  * anything else to think of, it is left to {@link ClaimLoop}.
  *
- * <p>Such a claim says nothing about the floors, so another one follows after some.
+ * <p>Such a claim shows nothing about the floors, so another one follows after some.
  *
  * <p>Used by {@code worker-listen} alone.
  */
@@ -77,7 +77,7 @@ public final class AnnouncedClaims {
      * Claims a job, or does not.
      *
      * @param connection in auto-commit mode and in no transaction
-     * @return whether nobody need look for it any more, because it was claimed here or is not for ordinary claims of this worker
+     * @return whether it need not be looked for any more, because it was claimed here or is not for ordinary claims of this worker
      * @throws SQLException if the connection is broken
      */
     public boolean claim(Connection connection, long jobId) throws SQLException {

@@ -81,7 +81,7 @@ public final class ClaimLoop extends BackgroundService implements WorkSignal.Rec
     private boolean limitedFirst;
     private long pollAt;
 
-    /** How soon to look again for what somebody held for the moment; each time later, because a moment may take long. */
+    /** How soon to look again for what was locked for the moment; each time later, because a moment may take long. */
     private final Backoff heldRows = new Backoff(Duration.ofMillis(4), Duration.ofSeconds(1));
 
     /**

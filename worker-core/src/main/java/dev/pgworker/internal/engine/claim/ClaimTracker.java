@@ -56,7 +56,7 @@ public final class ClaimTracker {
         }
     }
 
-    /** Only the server can say so, not what a driver or a pool throws after it has answered. */
+    /** Only the server can report that, not what a driver or a pool throws after it has answered. */
     private static boolean isUndone(Throwable e) {
         DatabaseFailure kind = DatabaseFailure.of(e);
         return (kind == DatabaseFailure.CONFLICT || kind == DatabaseFailure.CANCELLED) && DatabaseFailure.isAnswer(e);
@@ -84,7 +84,7 @@ public final class ClaimTracker {
         }
     }
 
-    /** Asks for a look, because what the database says this worker holds may not be what it knows of. */
+    /** Asks for a look, because what this worker holds by the database may not be what it knows of. */
     public void doubt() {
         doubts.incrementAndGet();
         signal.holdingsInDoubt();

@@ -30,7 +30,7 @@ import dev.pgworker.internal.store.Look;
  * Claims jobs for one worker and hands them to its executor. A claim that fails is repeated for half as many jobs, down to one, which is
  * passed over if it alone is to blame.
  *
- * <p>Owned by the thread that claims, but for what is said to be called by others.
+ * <p>Owned by the thread that claims, but for methods whose comment allows others.
  */
 public final class Claims {
 
@@ -48,7 +48,7 @@ public final class Claims {
     /** After so many failures in a row for reasons that may pass a job may be to blame. */
     private static final int MOST_OBSTRUCTIONS = 5;
 
-    /** How long to leave out jobs of queues where somebody has locked the table of queues. */
+    /** How long to leave out jobs of queues where the table of queues is locked. */
     private static final long QUEUES_LEFT_OUT_NANOS = Duration.ofSeconds(5).toNanos();
 
     private static final int CANCELLATIONS = 10;
@@ -96,7 +96,7 @@ public final class Claims {
      *
      * @param count how many jobs it brought
      * @param full whether there may be more
-     * @param again whether it is worth claiming again soon, because somebody held a row for the moment, or there may be more
+     * @param again whether it is worth claiming again soon, because a row was locked for the moment, or there may be more
      */
     public record Result(int count, boolean full, boolean again) {
 
@@ -227,7 +227,7 @@ public final class Claims {
         return raised || kind == DatabaseFailure.REFUSED ? new Result(0, true, false) : rethrow(e);
     }
 
-    /** What a user's trigger raises concerns a row, whatever its SQLSTATE says. */
+    /** What a user's trigger raises concerns a row, whatever its SQLSTATE is. */
     static boolean isRaised(Throwable e) {
         ServerErrorMessage answer = e instanceof PSQLException sql ? sql.getServerErrorMessage() : null;
         return answer != null && "exec_stmt_raise".equals(answer.getRoutine());
@@ -260,10 +260,10 @@ public final class Claims {
 
     /**
      * Returns whether a job that this worker may run has been due for longer than that, and no worker holds it: one that could be claimed
-     * is due, or somebody is in the way. May be called from any thread.
+     * is due, or a session is in the way. May be called from any thread.
      *
      * @param asked on whose connections
-     * @param holding how long somebody has to be in the way
+     * @param holding how long a session has to be in the way
      */
     public boolean jobsWait(Duration longerThan, ClaimStore asked, Duration holding) throws SQLException {
         if (due.foundNothingRecently()) {
@@ -282,7 +282,7 @@ public final class Claims {
     }
 
     /**
-     * Returns who has been in the way of claims for longer than that; null if nobody is found. May be called from any thread.
+     * Returns who has been in the way of claims for longer than that; null if none is found. May be called from any thread.
      *
      * @param asked on whose connections
      */

@@ -71,7 +71,7 @@ public final class CurrentFlags {
         }
     }
 
-    /** Returns whether there is anybody to ask; nothing is forbidden otherwise. */
+    /** Returns whether there is a source to ask; nothing is forbidden otherwise. */
     boolean isAsked() {
         return source != null;
     }
@@ -86,7 +86,7 @@ public final class CurrentFlags {
     }
 
     /**
-     * As {@link #get}, for whoever has something better to do than to wait.
+     * As {@link #get}, for callers that must not wait.
      *
      * @throws ForbiddenFlagsException also if the source does not answer at once
      */

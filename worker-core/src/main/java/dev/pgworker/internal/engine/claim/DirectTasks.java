@@ -45,7 +45,7 @@ public final class DirectTasks {
         return identifiers;
     }
 
-    /** Says that their ids have become known. */
+    /** Notes that their ids have become known. */
     void learned() {
         if (!identifiers.isEmpty()) {
             signal.jobsMayBeDue();
@@ -63,14 +63,14 @@ public final class DirectTasks {
         signal.tasksMayHaveChanged();
     }
 
-    /** Says that another chain waits for a handler that takes long. While all do, jobs are claimed in the ordinary way. */
+    /** Notes that another chain waits for a handler that takes long. While all do, jobs are claimed in the ordinary way. */
     public void isHeldUp() {
         if (heldUp.incrementAndGet() == CHAINS) {
             signal.tasksMayHaveChanged();
         }
     }
 
-    /** Says that the handler has ended for which a chain has waited. */
+    /** Notes that the handler has ended for which a chain has waited. */
     public void goesOn() {
         if (heldUp.getAndDecrement() == CHAINS) {
             signal.tasksMayHaveChanged();

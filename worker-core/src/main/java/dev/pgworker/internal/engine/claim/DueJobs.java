@@ -37,7 +37,7 @@ public final class DueJobs {
     /** One look takes long on a busy machine; so many in a row do where the index is full of dead entries. */
     private static final int DEAR_LOOKS = 3;
 
-    /** A look at all jobs that is no older says whether jobs wait. */
+    /** A look at all jobs that is no older shows whether jobs wait. */
     private static final Duration RECENT = Duration.ofSeconds(5);
 
     /** How long the database may take for a look at all jobs. */
@@ -140,7 +140,7 @@ public final class DueJobs {
         }
     }
 
-    /** Says that these jobs without a queue, which were taken, are free again. */
+    /** Notes that these jobs without a queue, which were taken, are free again. */
     public void freed(List<ClaimedJob> jobs) {
         jobs.forEach(one -> floors.announced(
                 new Floor.Kind(false, one.job().priority()), one.job().runAt()));
@@ -151,7 +151,7 @@ public final class DueJobs {
         floors.forget();
     }
 
-    /** A look at all jobs: what nobody has announced is found. */
+    /** A look at all jobs: what was not announced is found. */
     public Look lookAtAll() throws SQLException {
         lookWanted.set(false);
         long begin = System.nanoTime();
@@ -166,7 +166,7 @@ public final class DueJobs {
         }
     }
 
-    /** A look from the floors on, which raises them, and tells when the next job is due. */
+    /** A look from the floors on, which raises them, and finds when the next job is due. */
     public Look lookAhead() throws SQLException {
         Scope current;
         synchronized (this) {
@@ -186,7 +186,7 @@ public final class DueJobs {
         dueAt = until == null ? null : Long.valueOf(System.nanoTime() + until.toNanos());
     }
 
-    /** Says that it is worth taking jobs again after that time, if none is due sooner. */
+    /** Notes that it is worth taking jobs again after that time, if none is due sooner. */
     void dueWithin(Duration time) {
         dueAt = System.nanoTime() + Math.min(time.toNanos(), nanosUntilDue());
     }
@@ -202,7 +202,7 @@ public final class DueJobs {
         lookWanted.set(true);
     }
 
-    /** Returns how long until a look that was asked for is to be made; a very long time if there is none, or somebody else makes it. */
+    /** Returns how long until a look that was asked for is to be made; a very long time if there is none, or another thread makes it. */
     public long nanosUntilLook() {
         return lookWanted.get() && isLookCheap() && floors.areKnown() ? earliestLook - System.nanoTime() : NEVER;
     }

@@ -25,10 +25,10 @@ import dev.pgworker.internal.store.ClaimStore.First;
 import dev.pgworker.internal.store.Claimed;
 
 /**
- * Claims jobs of limited tasks: when somebody says that one waits or that a permit is free, when time brings one, and at each poll. What
+ * Claims jobs of limited tasks: at a notice that one waits or that a permit is free, when time brings one, and at each poll. What
  * keeps it from that delays jobs of other tasks by a tenth of a second at most, and ever more rarely.
  *
- * <p>Owned by the thread that claims, but for what is said to be called by others.
+ * <p>Owned by the thread that claims, but for methods whose comment allows others.
  */
 public final class LimitedClaims {
 
@@ -84,13 +84,13 @@ public final class LimitedClaims {
         this.executor = executor;
     }
 
-    /** Says whether any of the worker's tasks has a limit. May be called from any thread. */
+    /** Notes whether any of the worker's tasks has a limit. May be called from any thread. */
     public void know(boolean limited) {
         any = limited;
         told.set(true);
     }
 
-    /** Says that a job may start. May be called from any thread. */
+    /** Notes that a job may start. May be called from any thread. */
     void tell() {
         told.set(true);
     }

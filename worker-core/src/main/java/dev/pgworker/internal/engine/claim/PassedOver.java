@@ -71,7 +71,7 @@ final class PassedOver {
             return false;
         }
         long now = System.nanoTime();
-        // What was tried again and not refused again has been claimed, by somebody, or is gone.
+        // What was tried again and not refused again has been claimed, by any worker, or is gone.
         refusals.values().removeIf(one -> one.retried && now - one.retryAt > LONGEST_PAUSE_NANOS);
         int left = RETRIES;
         for (Refusal refusal : refusals.values()) {
@@ -114,7 +114,7 @@ final class PassedOver {
         }
     }
 
-    /** What the server has said, without where. */
+    /** The server's message, without where. */
     private static String reason(Throwable why) {
         ServerErrorMessage answer = why instanceof PSQLException e ? e.getServerErrorMessage() : null;
         return answer == null

@@ -23,7 +23,7 @@ final class Ending {
     /** When it was first refused, by {@link System#nanoTime}. */
     long refusedAt;
 
-    /** Whether somebody held its row at the last write. */
+    /** Whether its row was locked at the last write. */
     boolean busy;
 
     /** Set while it is refused though others are written; it is not tried again before {@link #waitUntil}. */
@@ -32,10 +32,10 @@ final class Ending {
     /** By {@link System#nanoTime}. */
     long waitUntil;
 
-    /** What says that there is no room for it on a disk of the server; null if it waits for another reason. */
+    /** The failure that shows that there is no room for it on a disk of the server; null if it waits for another reason. */
     @Nullable Throwable fullDisk;
 
-    /** Whether it has been told that it waits though others are written. */
+    /** Whether it has been logged that it waits though others are written. */
     boolean toldWaiting;
 
     int failures;

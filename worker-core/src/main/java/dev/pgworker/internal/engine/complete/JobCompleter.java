@@ -56,7 +56,7 @@ public final class JobCompleter extends BackgroundService {
 
     private static final int LARGEST_GROUP = 500;
 
-    /** What a completion fails with where somebody holds a row, or one is not where it was. */
+    /** What a completion fails with where a row is locked, or one is not where it was. */
     private static final Set<String> SOMETHING_HELD = Set.of("55P03", "40P01", "40001");
 
     private final WorkerContext context;
@@ -144,7 +144,7 @@ public final class JobCompleter extends BackgroundService {
         awaitBusy();
     }
 
-    /** Where only busy jobs are left somebody changes them in an open transaction, which may take long. So may a refusal. */
+    /** Where only busy jobs are left they are being changed in an open transaction, which may take long. So may a refusal. */
     private void awaitBusy() throws InterruptedException {
         if (group.isEmpty()) {
             busy.reset();
@@ -166,7 +166,7 @@ public final class JobCompleter extends BackgroundService {
                 add(new Ending(next));
             }
         }
-        // Those whose rows somebody holds, or that alone are refused, keep nobody out.
+        // Those whose rows are locked, or that alone are refused, keep no others out.
         int count = 0;
         long size = 0;
         for (Ending ending : group.values()) {
@@ -301,7 +301,7 @@ public final class JobCompleter extends BackgroundService {
         return true;
     }
 
-    /** Nobody writes it any more; the reconciler finds the job, which this worker holds without knowing it. */
+    /** It is no longer written; the reconciler finds the job, which this worker holds without knowing it. */
     private void giveUp(Ending ending, Throwable refusal) {
         reporter.named(
                 ending.ended,
@@ -410,7 +410,7 @@ public final class JobCompleter extends BackgroundService {
     }
 
     /**
-     * Removes what is written from the group, makes room for other claims, and tells about it.
+     * Removes what is written from the group, makes room for other claims, and reports it.
      *
      * @param freed the queues that have been freed with that
      */

@@ -32,7 +32,7 @@ final class OutcomeReporter {
     /**
      * Creates a reporter for one worker.
      *
-     * @param onTold called when the listeners, which may take their time, have been told of an outcome
+     * @param onTold called when the listeners, which may take their time, have received an outcome
      */
     OutcomeReporter(WorkerContext context, Runnable onTold) {
         this.context = context;
@@ -40,7 +40,7 @@ final class OutcomeReporter {
     }
 
     /**
-     * Tells what the database has made of an outcome.
+     * Reports what the database has made of an outcome.
      *
      * @param written null for a job that was deleted
      */
@@ -69,7 +69,7 @@ final class OutcomeReporter {
             log.debug("{} is snoozed", job);
             publish(() -> new WorkerEvent.JobSnoozed(context.workerId(), job));
         } else if (outcome instanceof JobOutcome.Returned returned) {
-            // Of those that have not started there may be a thousand; whoever gives many back says how many.
+            // Of those that have not started there may be a thousand; a part that gives many back logs how many.
             log.atLevel(returned.started() ? Level.INFO : Level.DEBUG)
                     .log("{} is released without counting its attempt", job);
             publish(() -> new WorkerEvent.JobReturned(context.workerId(), job, returned.started()));

@@ -18,8 +18,8 @@ import dev.pgworker.internal.store.HeldQueue;
 import dev.pgworker.internal.store.OutcomeStore;
 
 /**
- * The queues of which nothing is left here, until they are free. Whoever holds the row of one for long holds up that queue, and others
- * that are to be freed for a moment. Owned by {@code worker-complete}, but for what is said to be called by others.
+ * The queues of which nothing is left here, until they are free. A long lock of one's row holds up that queue, and others
+ * that are to be freed for a moment. Owned by {@code worker-complete}, but for methods whose comment allows others.
  */
 final class QueuesToFree {
 
@@ -55,7 +55,7 @@ final class QueuesToFree {
         return queues.isEmpty();
     }
 
-    /** Says that there may be some soon: their jobs are about to be settled. */
+    /** Notes that there may be some soon: their jobs are about to be settled. */
     void expect() {
         note(true);
     }

@@ -38,11 +38,11 @@ import dev.pgworker.internal.store.WriteResult;
 import dev.pgworker.job.Job;
 
 /**
- * Compares on {@code worker-reconcile} what the database says this worker holds with what the worker knows, and puts right where
- * they differ: nobody else would, because the worker lives.
+ * Compares on {@code worker-reconcile} what this worker holds by the database with what the worker knows, and corrects differences: no other worker
+ * would, because this one lives.
  *
  * <ul>
- *   <li>Every second: claims that are known but that nobody runs, gives back or writes are given back.
+ *   <li>Every second: claims that are known but that no thread runs, gives back or writes are given back.
  *   <li>By a look at all jobs: those that are held but not known were claimed in an answer that never arrived, for example;
  *       they are given back. The look takes no lock. It follows every statement whose end is unknown, at once and twice more
  *       later, because a server may finish a statement after its client has gone; and without any such reason it is made
@@ -213,7 +213,7 @@ public final class Reconciler extends PeriodicService implements WorkSignal.Rece
                 0, Math.min(Math.min(tick.toNanos(), stallDiagnosis.stallAfter().toNanos()), untilLook));
     }
 
-    /** Gives back what somebody took from the local queue but nobody has, and had not a tick ago. */
+    /** Gives back what was taken from the local queue but is in no thread's hands, now and a tick ago. */
     private void giveBackUnattended() {
         long time = System.nanoTime();
         if (time - suspectedAt

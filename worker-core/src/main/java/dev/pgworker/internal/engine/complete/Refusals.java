@@ -11,8 +11,8 @@ import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.store.OutcomeStore;
 
 /**
- * Judges whether an outcome that the database refuses is to blame for that itself: if others are written meanwhile, or if the database says
- * so when it is asked, after a while in which none is written. Owned by {@code worker-complete}.
+ * Judges whether an outcome that the database refuses is to blame for that itself: if others are written meanwhile, or if the database confirms that
+ * when it is asked, after a while in which none is written. Owned by {@code worker-complete}.
  */
 final class Refusals {
 
@@ -21,7 +21,7 @@ final class Refusals {
     /** How often an outcome is written before it is put away where something else may be to blame, a right for example. */
     private static final int SCHEMA_TRIES = 6;
 
-    /** Into so many parts the patience is divided to say how often an outcome is given up while none is written. */
+    /** While no outcome is written, one is given up at most once in each of so many parts of the patience. */
     private static final int SHARE = 30;
 
     /** So many are given up at once after a pause, at most. */
@@ -39,7 +39,7 @@ final class Refusals {
     /** From when the pace of giving outcomes up counts, by {@link System#nanoTime}. */
     private long givenUpAt = System.nanoTime();
 
-    /** Whether the database has just said that the last outcome that was judged is to blame. */
+    /** Whether the database has just confirmed that the last outcome that was judged is to blame. */
     private boolean proven;
 
     Refusals(OutcomeStore store, Duration patience) {
@@ -53,7 +53,7 @@ final class Refusals {
         refusedSince = null;
     }
 
-    /** Throws the failure unless a server that works has answered with it, which may concern one row, whatever it says. */
+    /** Throws the failure unless a server that works has answered with it, which may concern one row, whatever it reports. */
     void requireAnswer(Throwable e) throws SQLException {
         if (DatabaseFailure.of(e) == DatabaseFailure.OUTAGE && !DatabaseFailure.isAnswer(e)) {
             refusedSince = null;

@@ -127,7 +127,7 @@ public final class StallDiagnosis {
                 + " are not written";
     }
 
-    /** Adds who is in the way, if somebody is found who has been for long. */
+    /** Adds which session is in the way, if one is found that has been for long. */
     private String named(String reason) {
         try {
             String holders = claims.holders(questions.store(), stallAfter());

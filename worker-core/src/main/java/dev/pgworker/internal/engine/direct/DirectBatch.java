@@ -73,7 +73,7 @@ final class DirectBatch {
     /**
      * Runs jobs one after the other for as long as a batch may last.
      *
-     * @param isStopping tells whether no further one is to start
+     * @param isStopping returns whether no further one is to start
      */
     void run(BooleanSupplier isStopping) {
         long begin = System.nanoTime();

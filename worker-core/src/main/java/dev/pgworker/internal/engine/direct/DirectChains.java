@@ -62,7 +62,7 @@ public final class DirectChains implements WorkSignal.Receiver {
                 .isPresent();
     }
 
-    /** Has a chain look for what nobody has announced, or take jobs where that takes long. */
+    /** Has a chain look for what was not announced, or take jobs where that takes long. */
     public void poll() {
         shared.due().lookForJobs();
         if (shared.due().nanosUntilLook() == Long.MAX_VALUE) {
@@ -134,7 +134,7 @@ public final class DirectChains implements WorkSignal.Receiver {
             super("worker-direct-watch", true, shared.worker().outage());
         }
 
-        /** Says that handlers run: one that takes long is not to keep its batch. May be called from any thread. */
+        /** Notes that handlers run: one that takes long is not to keep its batch. May be called from any thread. */
         private void jobsRun() {
             if (!watching) {
                 watching = true;

@@ -25,7 +25,7 @@ record DirectContext(
         return permission.tasks().direct();
     }
 
-    /** Publishes an event of this worker, which is made from its id only if somebody listens. */
+    /** Publishes an event of this worker, which is created from its id only if there is a listener. */
     void publish(Function<String, WorkerEvent> event) {
         worker.publish(() -> event.apply(worker.workerId()));
     }

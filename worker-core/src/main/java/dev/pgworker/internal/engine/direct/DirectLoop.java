@@ -24,7 +24,7 @@ import dev.pgworker.internal.store.Look;
 
 /**
  * Locks jobs of direct tasks, runs them on its own thread and deletes them, all in one transaction, again and again: one of the
- * chains {@code worker-direct-1} and so on. {@link DueJobs} tells where to look and when; the rest is told by {@link DirectBatch}.
+ * chains {@code worker-direct-1} and so on. {@link DueJobs} decides where to look and when; {@link DirectBatch} does the rest.
  */
 final class DirectLoop extends BackgroundService {
 
@@ -32,7 +32,7 @@ final class DirectLoop extends BackgroundService {
     private static final int FIRST_BATCH = 16;
     private static final int GROWTH = 4;
 
-    /** How soon to try again what a source of flags, or somebody who holds a row, keeps from being done. */
+    /** How soon to try again what a source of flags, or a locked row, keeps from being done. */
     private static final long RETRY_NANOS = Duration.ofSeconds(1).toNanos();
 
     /** After so many failures in a row that may have been anything, the ordinary way is tried. */
@@ -67,7 +67,7 @@ final class DirectLoop extends BackgroundService {
         this.onMore = onMore;
     }
 
-    /** Says that there may be a job to run. May be called from any thread. */
+    /** Notes that there may be a job to run. May be called from any thread. */
     boolean jobsMayBeDue() {
         mayHaveDue.set(true);
         wake();
@@ -213,8 +213,8 @@ final class DirectLoop extends BackgroundService {
     }
 
     /**
-     * Returns the jobs that a batch may run. The others are not to stay locked meanwhile: nobody who adds a job under a key is to wait
-     * for the batch, least of all one of its handlers.
+     * Returns the jobs that a batch may run. The others are not to stay locked meanwhile: no session that adds a job under a key is to wait for the
+     * batch, least of all one of its handlers.
      */
     private List<ClaimedJob> fit(
             DirectStore.Session open, Collection<String> forbidden, Floors.Reading reading, Claimed taken)

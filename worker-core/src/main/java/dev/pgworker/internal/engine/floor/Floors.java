@@ -20,7 +20,7 @@ import dev.pgworker.internal.store.Look;
 /**
  * Where claims begin to look, for each kind of jobs: finished jobs stay in the index until a vacuum, and a claim that begins at the
  * first entry reads them all. A statement that proves that no due job lies before a place raises the floor to it; an announcement of
- * jobs that lie before it lowers it; a look at all jobs finds what nobody has announced. Where announcements may have been
+ * jobs that lie before it lowers it; a look at all jobs finds what was not announced. Where announcements may have been
  * missed, all floors are forgotten, and a look at all jobs comes first.
  *
  * <p>Thread-safe. What is announced while a statement is under way limits how far that may raise.
@@ -30,7 +30,7 @@ public final class Floors {
     /** So long a transaction that adds jobs may take before it announces them. */
     private static final Duration MARGIN = Duration.ofMillis(200);
 
-    /** What is said of jobs that have become due may concern any of them. */
+    /** A notice that jobs have become due may concern any of them. */
     private static final Instant ANYWHERE = Instant.MIN;
 
     @GuardedBy("this") private final SortedMap<Kind, Floor> floors = new TreeMap<>();

@@ -13,9 +13,9 @@ import tools.jackson.databind.json.JsonMapper;
 import dev.pgworker.internal.store.Floor.Kind;
 
 /**
- * What notifications of jobs say: that of the schema's functions tells when the first job is due and which priorities the jobs
- * have, and that of one job that is due, or of jobs that a limit has kept waiting, which ones they are. Anybody may send anything, and
- * believing it costs a look; peers say nothing of the kind. Thread-safe.
+ * The content of notifications of jobs: that of the schema's functions has when the first job is due and which priorities the jobs
+ * have, and that of one job that is due, or of jobs that a limit has kept waiting, which ones they are. Any role may send anything, and believing it
+ * costs a look; peers send nothing of the kind. Thread-safe.
  */
 public final class JobAnnouncements {
 
@@ -34,7 +34,7 @@ public final class JobAnnouncements {
     /**
      * Creates announcements that lower these floors.
      *
-     * @param onUnknown called when jobs have come to lie nobody says where
+     * @param onUnknown called when jobs have come to lie at an unknown place
      * @param onNamed called with the ids of jobs that lie where they were before a limit kept them waiting
      */
     public JobAnnouncements(List<Floors> floors, Runnable onUnknown, Consumer<List<Long>> onNamed) {
@@ -43,7 +43,7 @@ public final class JobAnnouncements {
         this.onNamed = onNamed;
     }
 
-    /** Says that announcements may have been missed. */
+    /** Notes that announcements may have been missed. */
     public void missed() {
         floors.forEach(Floors::forget);
     }
@@ -51,8 +51,7 @@ public final class JobAnnouncements {
     /**
      * Takes note of a notification.
      *
-     * @return the id of the only job, which was due when it was added, and is in no queue; null if there are others, or nothing is
-     *     said of it
+     * @return the id of the only job, which was due when it was added, and is in no queue; null if there are others, or the text does not have it
      */
     public @Nullable Long made(String text) {
         JsonNode said = read(text);

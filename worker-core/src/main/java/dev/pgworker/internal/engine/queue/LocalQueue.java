@@ -67,7 +67,7 @@ public final class LocalQueue {
     /** Jobs for which a claim that is under way has room. */
     @GuardedBy("this") private int reserved;
 
-    /** Jobs that are not to be started, for they have waited too long or are held back, until somebody gives them back. */
+    /** Jobs that are not to be started, for they have waited too long or are held back, until they are given back. */
     @GuardedBy("this") private List<Job> expired = new ArrayList<>();
 
     /** No job has waited too long before this {@link System#nanoTime}. */
@@ -411,7 +411,7 @@ public final class LocalQueue {
         return inFlight.get(claim) != null;
     }
 
-    /** Returns the claims whose jobs somebody has taken from here, to run them or to give them back. */
+    /** Returns the claims whose jobs were taken from here, to run them or to give them back. */
     public synchronized List<Claim> taken() {
         Set<Claim> aside = new HashSet<>();
         expired.forEach(job -> aside.add(Claim.of(job)));

@@ -56,7 +56,7 @@ final class ReadyUnits {
         }
     }
 
-    /** Returns the unit that is the first to start, for whoever takes a job of it; null if there is none. */
+    /** Returns the unit that is the first to start, for the caller to take a job of it; null if there is none. */
     @Nullable Unit poll() {
         return ready.poll();
     }

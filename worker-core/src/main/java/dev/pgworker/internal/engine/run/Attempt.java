@@ -114,7 +114,7 @@ final class Attempt implements JobContext, AttemptSteps.Owner {
         return claimed;
     }
 
-    /** Says that the job is claimed as others are, although a direct batch has begun it. */
+    /** Notes that the job is claimed as others are, although a direct batch has begun it. */
     void setClaimed() {
         claimed = true;
     }
@@ -129,7 +129,7 @@ final class Attempt implements JobContext, AttemptSteps.Owner {
         return trace;
     }
 
-    /** Returns what the history is told of the run so far; null if nobody wants to know. Called on its thread. */
+    /** Returns what the history gets of the run so far; null if nothing is recorded. Called on its thread. */
     @Nullable RunRecord ran() {
         return services.results().areKept() || isAwaited()
                 ? new RunRecord(nanos() / 1_000, result, trace == null ? null : trace.storable())
@@ -153,7 +153,7 @@ final class Attempt implements JobContext, AttemptSteps.Owner {
         }
     }
 
-    /** Returns whether somebody has asked for the result. */
+    /** Returns whether the result was asked for. */
     private boolean isAwaited() {
         return job.flags().contains(EndStore.RESULT_FLAG);
     }
@@ -244,7 +244,7 @@ final class Attempt implements JobContext, AttemptSteps.Owner {
         progress = Progress.of(done, total, text);
     }
 
-    /** Returns how far the handler has come; null if it has not said so. */
+    /** Returns how far the handler has come; null if it has not reported that. */
     @Nullable Progress progress() {
         return progress;
     }
@@ -299,7 +299,7 @@ final class Attempt implements JobContext, AttemptSteps.Owner {
         return true;
     }
 
-    /** Says that the job has been cancelled; returns false if that is known already, or the handler has ended. */
+    /** Notes that the job has been cancelled; returns false if that is known already, or the handler has ended. */
     synchronized boolean cancel() {
         if (thread == null || cancelled) {
             return false;

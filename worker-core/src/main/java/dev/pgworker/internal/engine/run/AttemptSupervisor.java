@@ -41,7 +41,7 @@ final class AttemptSupervisor {
     /** Set before the running attempts are interrupted, so that one that is just beginning is, too. */
     private volatile boolean interrupting;
 
-    /** The claims whose jobs are cancelled, so that one that is just beginning is told, too. */
+    /** The claims whose jobs are cancelled, so that one that is just beginning is notified, too. */
     private volatile Set<Claim> cancelled = Set.of();
 
     /**
@@ -112,7 +112,7 @@ final class AttemptSupervisor {
     }
 
     /**
-     * Tells the attempts of these claims, and those that are just beginning, that their jobs have been cancelled, each once; then they
+     * Notifies the attempts of these claims, and those that are just beginning, that their jobs have been cancelled, each once; then they
      * are interrupted, and in the end abandoned. Takes the place of what was given before.
      */
     void cancel(Set<Claim> claims) {

@@ -14,7 +14,7 @@ import dev.pgworker.job.Job;
  * @param release what to write if the job did not succeed; null otherwise
  * @param error what to log if it failed, which can be logged safely; null otherwise
  * @param trace the trace that a run that failed belongs to; null if none is known
- * @param run what the history is told; null for nothing
+ * @param run what the history gets; null for nothing
  */
 public record EncodedOutcome(
         Job job,
@@ -34,12 +34,12 @@ public record EncodedOutcome(
         return new EncodedOutcome(job, outcome, release, error, trace, run);
     }
 
-    /** Returns this with what the history is told of the run. */
+    /** Returns this with what the history gets of the run. */
     public EncodedOutcome withRun(@Nullable RunRecord run) {
         return run == null ? this : new EncodedOutcome(job, outcome, release, error, trace, run);
     }
 
-    /** Returns this without anything that the history is told. */
+    /** Returns this without anything for the history. */
     public EncodedOutcome withoutRun() {
         return new EncodedOutcome(job, outcome, release, error, trace, null);
     }

@@ -62,7 +62,7 @@ public final class HandlerTransactions {
     /**
      * Runs the work on the calling thread. Rolls back unless it succeeds and the job is still this worker's.
      *
-     * @param ran tells, when the work has succeeded, what the history is told of it
+     * @param ran returns, when the work has succeeded, what the history gets of it
      * @throws DatabaseException if it is the database that keeps the transaction from beginning, or from ending as the work has
      * @throws Exception what the work throws, or a failure to commit
      */
@@ -155,7 +155,7 @@ public final class HandlerTransactions {
         return JobOutcome.Committed.INSTANCE;
     }
 
-    /** What fails after the commit does not undo it: the database tells whether the job has been deleted. */
+    /** What fails after the commit does not undo it: the database shows whether the job has been deleted. */
     private void commit(Job job, TransactionStatus status) throws Exception {
         try {
             transactionManager.commit(status);
@@ -172,7 +172,7 @@ public final class HandlerTransactions {
         }
     }
 
-    /** The queue is freed after the commit, by the completer: somebody may hold its row, or more of its jobs are here. */
+    /** The queue is freed after the commit, by the completer: its row may be locked, or more of its jobs are here. */
     private HeldClaim claimOf(Job job) {
         return new HeldClaim(job.id(), locks.current(Claim.of(job)), null);
     }

@@ -133,7 +133,7 @@ public final class JobExecutor {
                 if (!ownership.mayStart()) {
                     giveBack(job);
                 } else if (!runJob(runner, job)) {
-                    return; // somebody else has signed this runner off
+                    return; // another thread has signed this runner off
                 }
                 job = localQueue.next(runner, System.nanoTime() - start);
             }
@@ -190,7 +190,7 @@ public final class JobExecutor {
         return null;
     }
 
-    /** Passes an outcome on. Until then the attempt counts as running; a claim that nobody has any more the reconciler finds. */
+    /** Passes an outcome on. Until then the attempt counts as running; the reconciler finds a claim that no thread has any more. */
     private void end(Attempt attempt, EncodedOutcome outcome) {
         try {
             pipeline.report(attempt, outcome.outcome());
@@ -302,7 +302,7 @@ public final class JobExecutor {
     }
 
     /**
-     * Ends jobs that have been cancelled: those that wait for a handler do not start, and handlers that run are told, interrupted and in
+     * Ends jobs that have been cancelled: those that wait for a handler do not start, and handlers that run are notified, interrupted and in
      * the end abandoned. Takes the place of what was given before.
      *
      * @param held the jobs that are cancelled, each with the time that its lock has, which may have been renewed

@@ -5,7 +5,7 @@ import org.slf4j.MDC;
 import dev.pgworker.internal.failure.LogText;
 import dev.pgworker.job.Job;
 
-/** Says in the logging context of the calling thread which job is meant. */
+/** Names the job in the logging context of the calling thread. */
 public final class JobMdc {
 
     private static final String ID = "job.id";

@@ -28,7 +28,7 @@ import dev.pgworker.task.TaskRegistration;
  * One run of a job on the thread of its handler, step by step:
  *
  * <ol>
- *   <li>{@link #run claimed}: the attempt begins, supervised, and its start is told;
+ *   <li>{@link #run claimed}: the attempt begins, supervised, and its start is published;
  *   <li>{@link #invoke invoked}: in a transaction if the handler asks for one, {@link Interception intercepted}, with the
  *       payload decoded by the registration of the task;
  *   <li>{@link #outcome outcome}: what the handler returned or threw, as success, failure, snooze or return of the job;
@@ -303,7 +303,7 @@ final class JobPipeline {
         }
     }
 
-    /** Tells how an attempt ended whose outcome is decided. */
+    /** Reports how an attempt ended whose outcome is decided. */
     void report(Attempt attempt, JobOutcome outcome) {
         context.publish(() -> {
             Duration took = Duration.ofNanos(attempt.nanos());

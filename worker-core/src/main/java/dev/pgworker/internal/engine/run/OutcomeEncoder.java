@@ -65,7 +65,7 @@ public final class OutcomeEncoder {
 
     /**
      * Returns what to write in turn, until the database takes it, of an outcome that it refuses: that itself, for what was in the way may
-     * be gone, then less and less. What the history is told keeps no job from ending.
+     * be gone, then less and less. What the history gets keeps no job from ending.
      */
     public static List<EncodedOutcome> inOtherWords(EncodedOutcome ended, Throwable refusal) {
         List<EncodedOutcome> others = new ArrayList<>();
@@ -92,7 +92,7 @@ public final class OutcomeEncoder {
         return others;
     }
 
-    /** Returns whether this says only that there is more that could not be expressed or written. */
+    /** Returns whether this reports only that there is more that could not be expressed or written. */
     public static boolean isInexpressible(EncodedOutcome ended) {
         return ended.error() instanceof InexpressibleException;
     }
@@ -125,7 +125,7 @@ public final class OutcomeEncoder {
         return null;
     }
 
-    /** What a handler throws because it was told to end says nothing; the database has a text of its own. */
+    /** What a handler throws because it was asked to end has no information; the database has a text of its own. */
     private static @Nullable String text(@Nullable Throwable error) {
         return error == null || error instanceof JobCancelledException || error instanceof InterruptedException
                 ? null

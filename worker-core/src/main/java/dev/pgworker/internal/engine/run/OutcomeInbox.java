@@ -116,7 +116,7 @@ public final class OutcomeInbox {
         return waiting.poll();
     }
 
-    /** Forgets an outcome that is written, or that nobody writes any more. */
+    /** Forgets an outcome that is written, or that is no longer to be written. */
     public void forget(Claim claim) {
         Integer forgotten = unwritten.remove(claim);
         if (forgotten != null && forgotten > 0) {

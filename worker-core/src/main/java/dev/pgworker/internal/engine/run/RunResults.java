@@ -12,7 +12,7 @@ import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.store.KeptHistory;
 import dev.pgworker.task.PayloadCodec;
 
-/** Encodes the results of runs, as far as a history is kept or somebody waits for them. Thread-safe. */
+/** Encodes the results of runs, as far as a history is kept or they are waited for. Thread-safe. */
 public final class RunResults {
 
     private static final Logger log = WorkerLog.of(RunResults.class);
@@ -29,7 +29,7 @@ public final class RunResults {
      * Creates an encoder.
      *
      * @param mostBytes how long a result may be in the history, as UTF-8
-     * @param mostAwaitedBytes how long one may be that somebody waits for
+     * @param mostAwaitedBytes how long one may be that is waited for
      */
     public RunResults(KeptHistory history, PayloadCodec codec, int mostBytes, int mostAwaitedBytes) {
         this.mostAwaitedBytes = mostAwaitedBytes;
@@ -48,8 +48,8 @@ public final class RunResults {
     }
 
     /**
-     * Returns a result as JSON text of ASCII characters; null if it is null or too long, or if none is kept. Of what somebody waits for,
-     * the text begins with + if it is too long for the history, and is the reason after a ! if it is too long for anybody.
+     * Returns a result as JSON text of ASCII characters; null if it is null or too long, or if none is kept. Of what is waited for, the text begins
+     * with + if it is too long for the history, and is the reason after a ! if it is too long for those who wait as well.
      *
      * @throws dev.pgworker.task.PayloadException if it cannot be encoded
      */

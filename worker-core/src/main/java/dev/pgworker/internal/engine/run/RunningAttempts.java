@@ -19,7 +19,7 @@ public final class RunningAttempts {
      * A handler that runs.
      *
      * @param nanos for how long it has been running
-     * @param progress how far it has come; null if it has not said so
+     * @param progress how far it has come; null if it has not reported that
      */
     public record LongRun(Claim claim, long nanos, @Nullable Progress progress) {}
 

@@ -1,4 +1,4 @@
-/** Runs claimed jobs and tells how they ended. */
+/** Runs claimed jobs and reports how they ended. */
 @NullMarked
 package dev.pgworker.internal.engine.run;
 
