@@ -291,9 +291,9 @@ public final class Worker implements AutoCloseable {
     }
 
     /**
-     * Returns what the running worker does from time to time: tasks of a scheduler of Spring's that is the worker's own.
-     * Each describes by {@link ScheduledTask#toString} what it does, such as {@code worker: sweep for dead workers}, and when
-     * it has been executed and will be. Cancelling one impairs the worker.
+     * Returns what the running worker does from time to time: tasks of a scheduler of Spring's that is the worker's
+     * own. Each describes by {@link ScheduledTask#toString} what it does, such as {@code worker: sweep for dead
+     * workers}, and when it has been executed and will be. Cancelling one impairs the worker.
      *
      * @return an unmodifiable set, empty if the worker is not running
      */
@@ -401,8 +401,8 @@ public final class Worker implements AutoCloseable {
         /**
          * Sets the data source of the listener connection, for example one that bypasses a connection pooler. With a
          * {@code PGSimpleDataSource} that does not set a {@code socketFactory}, jobs start about a millisecond sooner
-         * than with other data sources, and a flood of notifications, which any role that may connect to the database can send,
-         * does not exhaust the memory.
+         * than with other data sources, and a flood of notifications, which any role that may connect to the database
+         * can send, does not exhaust the memory.
          */
         public Builder listenDataSource(@Nullable DataSource listenDataSource) {
             this.listenDataSource = listenDataSource;
@@ -547,8 +547,8 @@ public final class Worker implements AutoCloseable {
 
         /**
          * Adds limits that the application declares. Each start of the worker puts them into the database, as {@link
-         * dev.pgworker.limit.JobLimits#put} would, before it starts jobs of their tasks. One that no application declares any more stays in effect
-         * until it is deleted.
+         * dev.pgworker.limit.JobLimits#put} would, before it starts jobs of their tasks. One that no application
+         * declares any more stays in effect until it is deleted.
          *
          * @throws IllegalArgumentException if two have the same name
          */

@@ -149,7 +149,7 @@ public final class WorkerClient {
      * Returns what operates a schema's workers.
      *
      * @param dataSource the data source whose Spring transactions are joined
-     * @param recovery the settings by which manual sweeps detect dead workers, unless their options differ
+     * @param recovery the settings by which manual sweeps detect dead workers, unless their options set others
      * @param recoveryHandlers decide, in order, what happens to the jobs that manual sweeps recover; obtained for each
      *     such job
      * @param listeners receive the events of manual sweeps and of changes, on the calling thread after its commit;

@@ -92,7 +92,9 @@ import dev.pgworker.recovery.RecoverySettings;
 /** The parts of one run of a worker, not started. Who knows whom is decided here and nowhere else. */
 final class WorkerServices {
 
-    /** How long a session may hold a snapshot, and how many jobs this worker may finish meanwhile, without being named. */
+    /**
+     * How long a session may hold a snapshot, and how many jobs this worker may finish meanwhile, without being named.
+     */
     private static final Duration LONGEST_SNAPSHOT = Duration.ofMinutes(1);
 
     private static final long LEAST_FINISHED = 10_000;

@@ -39,9 +39,9 @@ import dev.pgworker.job.Pause;
  * @param unservedTasks at most ten tasks whose jobs have been due for half a minute although no registered worker
  *     serves them; not necessarily all such tasks
  * @param pauses what is paused, as far as the worker knows, which starts no jobs of it
- * @param heldUp what keeps the worker from letting jobs of limited tasks through, from putting limits into effect or from knowing
- *     what is paused, although the database answers: a lock of another session or a missing right, each with the remedy; normally
- *     empty
+ * @param heldUp what keeps the worker from letting jobs of limited tasks through, from putting limits into effect or
+ *     from knowing what is paused, although the database answers: a lock of another session or a missing right, each
+ *     with the remedy; normally empty
  * @param starting what {@link Worker#start} has set going and is not done yet, each in a sentence without its full stop; empty once
  *     the worker has started, see {@link Worker#awaitStarted}
  * @param historyLosses what the history of jobs does not show, as of half a minute ago; null if nothing is missing

@@ -87,9 +87,9 @@ public @interface CronJob {
     Misfire misfire() default Misfire.SKIP;
 
     /**
-     * How far back missed executions are backfilled, such as {@code "2d"} or {@code "4w3d2h1m"}. The default is not at all
-     * for an item of a crontab, and for a schedule without limit if its {@link #misfire()} lets them take place; a schedule with a fill needs such a
-     * misfire.
+     * How far back missed executions are backfilled, such as {@code "2d"} or {@code "4w3d2h1m"}. The default is not at
+     * all for an item of a crontab, and for a schedule without limit if its {@link #misfire()} lets them take place; a
+     * schedule with a fill needs such a misfire.
      */
     String fill() default "";
 

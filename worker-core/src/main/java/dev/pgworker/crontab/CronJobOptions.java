@@ -15,8 +15,8 @@ import dev.pgworker.job.JobRequest;
 import dev.pgworker.job.JobSpec;
 
 /**
- * The attributes of a {@link CronJob} for what to add, in which zone and under which name; those that are wrong have been
- * noted.
+ * The attributes of a {@link CronJob} for what to add, in which zone and under which name; those that are wrong have
+ * been noted.
  */
 record CronJobOptions(
         String task,

@@ -398,9 +398,9 @@ public sealed interface WorkerEvent {
     }
 
     /**
-     * A limit was created, changed or deleted by {@link dev.pgworker.limit.JobLimits}; what an application declares at its start is not published.
-     * Published on the thread that called it, after its commit, to the listeners of these limits. When it is in
-     * effect, {@link LimitApplied} follows.
+     * A limit was created, changed or deleted by {@link dev.pgworker.limit.JobLimits}; what an application declares at
+     * its start is not published. Published on the thread that called it, after its commit, to the listeners of these
+     * limits. When it is in effect, {@link LimitApplied} follows.
      *
      * @param workerId {@link DeadWorker#BY_HAND}
      * @param limit its name

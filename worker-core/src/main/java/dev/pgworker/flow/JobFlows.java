@@ -5,9 +5,9 @@ import java.util.List;
 /**
  * Adds and shows flows: jobs that start when other jobs have ended.
  *
- * <p>A job that waits is an ordinary job whose {@code runAt} lies in the year 9999. Queues, limits, pauses and cancellations
- * hold for it as for others. A job leaves its flow if it gets another {@code runAt}: if it is rescheduled or added again under its job key.
- * Thread-safe.
+ * <p>A job that waits is an ordinary job whose {@code runAt} lies in the year 9999. Queues, limits, pauses and
+ * cancellations hold for it as for others. A job leaves its flow if it gets another {@code runAt}: if it is rescheduled
+ * or added again under its job key. Thread-safe.
  *
  * @since 0.1.0
  */

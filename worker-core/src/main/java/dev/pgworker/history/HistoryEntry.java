@@ -18,8 +18,8 @@ import dev.pgworker.internal.argument.Arguments;
  * @param outcome how it ended
  * @param endedAt when it ended, by the database's clock
  * @param startedAt when a worker claimed the job; null if none did
- * @param took how long the handler ran, or, for workers that do not record it, how long the job was claimed; null if it did
- *     not run, or if its worker died
+ * @param took how long the handler ran, or, for workers that do not record it, how long the job was claimed; null if it
+ *     did not run, or if its worker died
  * @param attempt the number of the attempt; 0 if there was none
  * @param maxAttempts the number of attempts after which the job fails permanently
  * @param priority the priority of the job

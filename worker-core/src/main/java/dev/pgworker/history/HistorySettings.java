@@ -37,7 +37,8 @@ public record HistorySettings(
     /**
      * Validates the settings.
      *
-     * @throws IllegalArgumentException if a setting is out of range; the message begins with its name and states what is allowed
+     * @throws IllegalArgumentException if a setting is out of range; the message begins with its name and states what
+     *     is allowed
      */
     public HistorySettings {
         Arguments.requireNonNull("keepFor", keepFor);

@@ -14,8 +14,8 @@ import java.util.List;
 public interface JobHistory {
 
     /**
-     * Returns whether a history is kept, and how large it is. Takes milliseconds, whatever its size. While its table is locked exclusively, the
-     * numbers are those of the last vacuum, and the oldest entry is null.
+     * Returns whether a history is kept, and how large it is. Takes milliseconds, whatever its size. While its table is
+     * locked exclusively, the numbers are those of the last vacuum, and the oldest entry is null.
      */
     HistoryStatus status();
 

@@ -10,7 +10,8 @@ import org.jspecify.annotations.Nullable;
  * @param jobId the id of the job
  * @param state what has become of the job so far
  * @param requestedAt when the job, which was running, was first cancelled, by the database's clock; null for a job that did not run
- * @param requestedBy in whose name ({@link JobChanges#actingAs}) it was cancelled; null if no name was given, or if it did not run
+ * @param requestedBy in whose name ({@link JobChanges#actingAs}) it was cancelled; null if no name was given, or if it
+ *     did not run
  * @param workerId the worker that held the job, as {@code locked_by} has it; null for a job that did not run
  * @since 0.1.0
  */
@@ -32,14 +33,15 @@ public record Cancellation(
         REMOVED,
 
         /**
-         * The job is running in a PgWorker worker, which is notified as soon as the cancellation is committed. It is not retried. Ends
-         * as {@link #CANCELLED} or {@link #COMPLETED}; if the worker has died, as {@link #CANCELLED} when it is found dead.
+         * The job is running in a PgWorker worker, which is notified as soon as the cancellation is committed. It is
+         * not retried. Ends as {@link #CANCELLED} or {@link #COMPLETED}; if the worker has died, as {@link #CANCELLED}
+         * when it is found dead.
          */
         REQUESTED,
 
         /**
-         * The job is running in a worker of Node.js or Rust, or in one that is not registered, which cannot be notified. It is not
-         * retried. Ends as {@link #CANCELLED} or {@link #COMPLETED}.
+         * The job is running in a worker of Node.js or Rust, or in one that is not registered, which cannot be
+         * notified. It is not retried. Ends as {@link #CANCELLED} or {@link #COMPLETED}.
          */
         MARKED,
 

@@ -84,7 +84,8 @@ public interface JobChanges {
      * Chunks that are done stay done if the change is stopped, by {@code progress} or by interrupting the thread, or fails.
      *
      * @param progress called after each chunk; may stop the change. What it throws is passed on
-     * @throws org.springframework.dao.DataAccessException if a chunk fails; the message has how many jobs were done before
+     * @throws org.springframework.dao.DataAccessException if a chunk fails; the message has how many jobs were done
+     *     before
      */
     BulkResult change(JobSelection selection, JobChange change, BulkProgress progress);
 

@@ -5,7 +5,7 @@ import org.jspecify.annotations.Nullable;
 import dev.pgworker.internal.argument.Arguments;
 
 /**
- * Thrown if there is no result of a job. The message names the job, its task as far as it is known, and the reason.
+ * Reports why there is no result of a job. The message names the job, its task as far as it is known, and the reason.
  *
  * @since 0.1.0
  */
@@ -33,8 +33,8 @@ public final class JobResultException extends RuntimeException {
         UNKNOWN,
 
         /**
-         * Nothing is known of the job: its result was not asked for, its record has expired, or the transaction that adds it is not
-         * committed, or was rolled back.
+         * Nothing is known of the job: its result was not asked for, its record has expired, or the transaction that
+         * adds it is not committed, or was rolled back.
          */
         ABSENT,
 

@@ -128,8 +128,8 @@ public interface JobScheduler {
 
     /**
      * Adds a job, or replaces the one that has the spec's job key, and has its result kept. It is kept until {@code
-     * pgworker.results.keep-for} after the job's end. The job gets the flag {@code pgworker:result}. If it is added again under its key without
-     * asking for a result, its end is still reported, but the result may be missing.
+     * pgworker.results.keep-for} after the job's end. The job gets the flag {@code pgworker:result}. If it is added
+     * again under its key without asking for a result, its end is still reported, but the result may be missing.
      *
      * @param resultType the type of what the handler returns, read by the application's {@code JsonMapper}: an array for a list, {@code Void} to wait
      *     for the end alone

@@ -9,8 +9,8 @@ import dev.pgworker.internal.argument.Arguments;
  *
  * @param keepFor how long the result of a job is kept after its end, if this application has added the job; 1 second to 3650 days,
  *     the default is 1 hour. Of the results of all applications, the database keeps 100,000 at most
- * @param maxSize the size in bytes, as UTF-8, up to which this worker keeps the result of a job that is waited for; 1 to 16 MB,
- *     the default is 1 MB. Who waits for a larger one learns that it is too large
+ * @param maxSize the size in bytes, as UTF-8, up to which this worker keeps the result of a job that is waited for; 1
+ *     to 16 MB, the default is 1 MB. Who waits for a larger one learns that it is too large
  * @since 0.1.0
  */
 public record ResultSettings(Duration keepFor, int maxSize) {
@@ -25,7 +25,8 @@ public record ResultSettings(Duration keepFor, int maxSize) {
     /**
      * Validates the settings.
      *
-     * @throws IllegalArgumentException if a setting is out of range; the message begins with its name and states what is allowed
+     * @throws IllegalArgumentException if a setting is out of range; the message begins with its name and states what
+     *     is allowed
      */
     public ResultSettings {
         Arguments.requireNonNull("keepFor", keepFor);

@@ -10,7 +10,8 @@ import dev.pgworker.internal.argument.Arguments;
  * A task that jobs or workers use.
  *
  * @param identifier the name of the task
- * @param workerIds the ids of the live workers that report that they serve it, at most 100; Node.js workers do not report it
+ * @param workerIds the ids of the live workers that report that they serve it, at most 100; Node.js workers do not
+ *     report it
  * @param waiting number of its jobs that are due, counted up to 1,000
  * @param failed number of its jobs that have failed permanently, counted up to 1,000
  * @param complete whether there are no more than that; false as well where more than 10,000 jobs are due or have failed,

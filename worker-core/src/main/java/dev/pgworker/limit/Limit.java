@@ -97,9 +97,9 @@ public final class Limit {
     }
 
     /**
-     * Returns fair shares: jobs start in turn over the values of a field of the payload, however many jobs of each wait. What a
-     * value does not use is lent to the others. It has to be given a field by {@link #per(String)}. Values weigh 1 unless {@link #withWeights} sets
-     * other weights.
+     * Returns fair shares: jobs start in turn over the values of a field of the payload, however many jobs of each
+     * wait. What a value does not use is lent to the others. It has to be given a field by {@link #per(String)}. Values
+     * weigh 1 unless {@link #withWeights} sets other weights.
      *
      * @param name 1 to 128 characters, unique in the schema
      * @param tasks the names of 1 to 100 tasks, which share

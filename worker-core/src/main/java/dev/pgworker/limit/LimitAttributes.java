@@ -35,8 +35,8 @@ public final class LimitAttributes {
      * Returns a limit. Attributes may be texts: numbers, a period such as {@code 1m}, tasks and weights separated by commas
      * ({@code acme=3,globex=0.5}). Those that are null count as absent, empty texts as well unless they are weights.
      *
-     * @throws IllegalArgumentException if attributes are wrong or do not fit one another; the message lists all mistakes, each by the name of the
-     * attribute
+     * @throws IllegalArgumentException if attributes are wrong or do not fit one another; the message lists all
+     *     mistakes, each by the name of the attribute
      */
     public static Limit limit(String name, Map<String, ? extends @Nullable Object> attributes) {
         return new LimitAttributes(Arguments.requireNonNull("attributes", attributes)).limit(name);

@@ -68,7 +68,8 @@ public final class LimitMethods {
     /**
      * Returns the limits in the order in which they were found.
      *
-     * @throws LimitDefinitionException if an attribute is wrong, or if attributes of one name differ; it lists all mistakes
+     * @throws LimitDefinitionException if an attribute is wrong, or if attributes of one name differ; it lists all
+     *     mistakes
      */
     public List<Limit> limits() {
         if (!problems.isEmpty()) {

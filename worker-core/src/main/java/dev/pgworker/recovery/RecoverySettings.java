@@ -55,7 +55,8 @@ public record RecoverySettings(
     /**
      * Validates the settings, individually and against each other.
      *
-     * @throws IllegalArgumentException if a setting is out of range; the message begins with its name and states what is allowed
+     * @throws IllegalArgumentException if a setting is out of range; the message begins with its name and states what
+     *     is allowed
      */
     public RecoverySettings {
         requireBetween("heartbeatInterval", LEAST, LONGEST_HEARTBEAT, heartbeatInterval);

@@ -9,8 +9,9 @@ import org.jspecify.annotations.Nullable;
  *
  * @param id the name of the schedule or the identifier of the crontab's item
  * @param origin where it is defined
- * @param schedule what it does; of a crontab's item as far as a schedule can express that. Null for an item that only other applications have, and
- * for a schedule that was written by SQL and cannot be read: then the problem has the reason
+ * @param schedule what it does; of a crontab's item as far as a schedule can express that. Null for an item that only
+ *     other applications have, and for a schedule that was written by SQL and cannot be read: then the problem has the
+ *     reason
  * @param nextRun when it is due next; null while it is paused, has ended, cannot be read or waits for the end of a job, and for an item
  *     that only other applications have
  * @param lastRun the due time of the last execution; for a crontab's item also one that was skipped because of a pause. Null for none

@@ -41,8 +41,8 @@ public interface RecurringJobs {
      * Deletes a schedule, or forgets a crontab's item that no crontab has any longer, with its pause. Jobs added before remain.
      * An application that declares a deleted schedule creates it again when it starts.
      *
-     * <p>A worker whose crontab still has a forgotten item registers it again with its next execution, as if it were new: its missed executions do
-     * not run, and the minute in which it was forgotten may be executed twice.
+     * <p>A worker whose crontab still has a forgotten item registers it again with its next execution, as if it were
+     * new: its missed executions do not run, and the minute in which it was forgotten may be executed twice.
      *
      * @return whether there was one
      * @throws IllegalArgumentException if the item is in this application's crontab

@@ -116,8 +116,9 @@ final class Adoption {
     }
 
     /**
-     * Finds triggers whose functions rely on the search path of the session that adds jobs: their text names something without its schema, and they
-     * set no search path. Those of PgWorker, which a schema has whose history of migrations was lost, name everything with its schema.
+     * Finds triggers whose functions rely on the search path of the session that adds jobs: their text names something
+     * without its schema, and they set no search path. Those of PgWorker, which a schema has whose history of
+     * migrations was lost, name everything with its schema.
      */
     private static final String TRIGGERS = """
             select pg_catalog.format('trigger %I on %I calls %s.%I, which names "%s" without its schema', g.tgname, c.relname,

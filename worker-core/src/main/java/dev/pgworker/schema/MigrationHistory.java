@@ -79,7 +79,10 @@ final class MigrationHistory {
         }
     }
 
-    /** Returns whether a migration of PgWorker has been applied. One that failed, the first, leaves a history without any. */
+    /**
+     * Returns whether a migration of PgWorker has been applied. One that failed, the first, leaves a history without
+     * any.
+     */
     boolean hasAny(Connection connection) throws SQLException {
         if (!Catalog.hasTable(connection, schema, TABLE)) {
             return false;
@@ -145,7 +148,9 @@ final class MigrationHistory {
         return new State(failed, newer, missing, List.copyOf(outdated), applied);
     }
 
-    /** Reads the history independently of the session's search path, in the transaction under way or in one of its own. */
+    /**
+     * Reads the history independently of the session's search path, in the transaction under way or in one of its own.
+     */
     private MigrationInfoService info(Connection connection) throws SQLException {
         if (!connection.getAutoCommit()) {
             return flyway(connection).info();

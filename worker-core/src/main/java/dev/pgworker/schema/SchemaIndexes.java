@@ -16,11 +16,11 @@ import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.jdbc.Pooler;
 
 /**
- * Brings the indexes of one schema to what {@code pgworker_indexes()} lists, concurrently: adding and completing jobs continues
- * meanwhile. What an interrupted build has left behind is dropped and built again.
+ * Brings the indexes of one schema to what {@code pgworker_indexes()} lists, concurrently: adding and completing jobs
+ * continues meanwhile. What an interrupted build has left behind is dropped and built again.
  *
- * <p>A concurrent build waits for all transactions that are older than it. That wait is bounded: an index that could not be built is logged, with
- * the statement to run, and is built by the next start.
+ * <p>A concurrent build waits for all transactions that are older than it. That wait is bounded: an index that could
+ * not be built is logged, with the statement to run, and is built by the next start.
  */
 final class SchemaIndexes {
 

@@ -8,9 +8,9 @@ import java.sql.Statement;
 import java.time.Duration;
 
 /**
- * What statements need of their session that cannot run in a transaction, until it is put back: how long they may wait for locks, that
- * they may run for as long as they need, and that names are those of the system. Only for a session that is not shared: not behind a connection
- * pooler.
+ * What statements need of their session that cannot run in a transaction, until it is put back: how long they may wait
+ * for locks, that they may run for as long as they need, and that names are those of the system. Only for a session
+ * that is not shared: not behind a connection pooler.
  */
 final class SessionLimits {
 

@@ -122,9 +122,10 @@ public interface JobSteps {
     }
 
     /**
-     * Waits for a signal, whose name is that of the step. If it has not been sent yet, the attempt ends without counting, and frees its handler, its queue
-     * and the permits of its limits; the job runs again when the signal comes, or the time is over. A signal for which no job waits is kept for the
-     * first job that waits for it. Of several jobs that wait for one name, each signal is received by one: the one that has waited longest.
+     * Waits for a signal, whose name is that of the step. If it has not been sent yet, the attempt ends without
+     * counting, and frees its handler, its queue and the permits of its limits; the job runs again when the signal
+     * comes, or the time is over. A signal for which no job waits is kept for the first job that waits for it. Of
+     * several jobs that wait for one name, each signal is received by one: the one that has waited longest.
      *
      * @param type the type of the signal's payload
      * @param timeout how long to wait from the first attempt that comes here on, by the database's clock; 0 to 3650 days

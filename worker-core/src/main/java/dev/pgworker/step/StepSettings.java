@@ -8,8 +8,8 @@ import dev.pgworker.internal.argument.Arguments;
  * What is kept of the steps of jobs.
  *
  * @param maxResultSize the size in bytes, as UTF-8, that the result of a step may have; 1 to 64 MB, the default is 1 MB
- * @param keepSignals how long signals are kept for which no job waits, unless their senders specify a time; 1 second to 3650 days, the default is 7
- *     days
+ * @param keepSignals how long signals are kept for which no job waits, unless their senders specify a time; 1 second to
+ *     3650 days, the default is 7 days
  * @since 0.1.0
  */
 public record StepSettings(int maxResultSize, Duration keepSignals) {

@@ -41,9 +41,9 @@ public interface JobContext {
     boolean isInterrupted();
 
     /**
-     * Returns true once the job has been cancelled, as far as this worker knows. Does not query the database: workers are notified within
-     * milliseconds. A handler that then ends with an exception is not retried, and its job is deleted. One that returns
-     * normally has succeeded.
+     * Returns true once the job has been cancelled, as far as this worker knows. Does not query the database: workers
+     * are notified within milliseconds. A handler that then ends with an exception is not retried, and its job is
+     * deleted. One that returns normally has succeeded.
      */
     default boolean isCancelled() {
         return false;
@@ -92,8 +92,9 @@ public interface JobContext {
     }
 
     /**
-     * Returns how the jobs have ended that this one has waited for, by a {@linkplain dev.pgworker.flow.JobFlow flow}. Read from the
-     * database when that is first used, in the handler's transaction if there is one. None for a job that has waited for no other.
+     * Returns how the jobs have ended that this one has waited for, by a {@linkplain dev.pgworker.flow.JobFlow flow}.
+     * Read from the database when that is first used, in the handler's transaction if there is one. None for a job that
+     * has waited for no other.
      */
     default PredecessorResults predecessors() {
         return PredecessorResults.NONE;
@@ -110,9 +111,10 @@ public interface JobContext {
     }
 
     /**
-     * Returns the execution of the recurring job that this job was added for, whichever of the Graphile Workers added it.
-     * Empty for a job that belongs to none, or does not show it: a Rust worker adds no {@code _cron} for a crontab item without a payload, and a
-     * payload may come without {@code _cron} from an interceptor. Read from the payload each time.
+     * Returns the execution of the recurring job that this job was added for, whichever of the Graphile Workers added
+     * it. Empty for a job that belongs to none, or does not show it: a Rust worker adds no {@code _cron} for a crontab
+     * item without a payload, and a payload may come without {@code _cron} from an interceptor. Read from the payload
+     * each time.
      */
     default Optional<ScheduledRun> scheduledRun() {
         return ScheduledRun.of(job());
@@ -150,9 +152,9 @@ public interface JobContext {
     default void progress(long done, long total, @Nullable String text) {}
 
     /**
-     * Sets the result of this run, for those who wait for it ({@link dev.pgworker.job.JobScheduler#addJobForResult}) and for the history, if it is
-     * enabled ({@code pgworker.history.enabled}). A value that the handler method returns takes its place. Does nothing if the result is not waited
-     * for and no history is kept.
+     * Sets the result of this run, for those who wait for it ({@link dev.pgworker.job.JobScheduler#addJobForResult})
+     * and for the history, if it is enabled ({@code pgworker.history.enabled}). A value that the handler method returns
+     * takes its place. Does nothing if the result is not waited for and no history is kept.
      *
      * @param result a value that Jackson can write, encoded by this call; null for none. A result that is larger than
      *     {@code pgworker.results.max-size} is not kept, and the history keeps none that is larger than {@code

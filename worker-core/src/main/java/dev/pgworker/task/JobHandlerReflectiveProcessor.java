@@ -17,7 +17,10 @@ import tools.jackson.databind.JsonNode;
 import dev.pgworker.job.Job;
 import dev.pgworker.step.JobSteps;
 
-/** Registers for ahead-of-time processing what reflection a handler needs: its method, its payload's types and its retry delay. */
+/**
+ * Registers for ahead-of-time processing what reflection a handler needs: its method, its payload's types and its retry
+ * delay.
+ */
 final class JobHandlerReflectiveProcessor implements ReflectiveProcessor {
 
     private static final Set<Type> NO_PAYLOAD = Set.of(JobContext.class, Job.class, JobSteps.class, JsonNode.class);

@@ -18,8 +18,8 @@ import tools.jackson.databind.annotation.JsonDeserialize;
 import tools.jackson.databind.annotation.JsonSerialize;
 
 /**
- * Whether what is written as one type may be read as another. The answer is no only where the two have nothing to do with each other: payloads are
- * JSON, and a mapper may be configured to read much.
+ * Whether what is written as one type may be read as another. The answer is no only where the two have nothing to do
+ * with each other: payloads are JSON, and a mapper may be configured to read much.
  */
 final class PayloadFit {
 
@@ -98,7 +98,10 @@ final class PayloadFit {
                 || decidesItself(type);
     }
 
-    /** Returns true if annotations define how a type is written or read, so that a class may stand as a string, for example. */
+    /**
+     * Returns true if annotations define how a type is written or read, so that a class may stand as a string, for
+     * example.
+     */
     private static boolean decidesItself(Class<?> type) {
         if (type.getName().startsWith("java.")) {
             return false;

@@ -19,9 +19,10 @@ import tools.jackson.databind.json.JsonMapper;
  * Reads payloads of one type, with the top-level keys {@code _trace} and {@code _cron} tolerated, and the schedule in the latter.
  *
  * <p>A key that the mapper refuses as unknown is left out, and the payload is read again. That goes by the path of the
- * refusal because a {@code DeserializationProblemHandler} cannot distinguish the outermost object from an inner one: records
- * and polymorphic types are read from buffers that have lost their depth. A map has no unknown keys: there both are
- * left out from the start, unless it takes any value, so that no {@code Map<String, Price>} gets a price of that name.
+ * refusal because a {@code DeserializationProblemHandler} cannot distinguish the outermost object from an inner one:
+ * records and polymorphic types are read from buffers that have lost their depth. A map has no unknown keys: there both
+ * are left out from the start, unless it takes any value, so that no {@code Map<String, Price>} gets a price of that
+ * name.
  */
 final class PayloadReader {
 

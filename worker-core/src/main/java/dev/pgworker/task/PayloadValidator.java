@@ -1,8 +1,8 @@
 package dev.pgworker.task;
 
 /**
- * Checks payloads beyond what their types require. Each is checked before it is written, on the thread that adds the job, and
- * after it has been read, on the thread that runs it. Implementations are thread-safe.
+ * Checks payloads beyond what their types require. Each is checked before it is written, on the thread that adds the
+ * job, and after it has been read, on the thread that runs it. Implementations are thread-safe.
  *
  * @since 0.1.0
  */

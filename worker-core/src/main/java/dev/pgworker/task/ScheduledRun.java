@@ -12,8 +12,8 @@ import dev.pgworker.job.Job;
 /**
  * The execution of a recurring job that a job was added for.
  *
- * @param schedule the name of the schedule, or the identifier of the crontab item; null if the job does not have it, because a Node.js or Rust
- * worker has added it
+ * @param schedule the name of the schedule, or the identifier of the crontab item; null if the job does not have it,
+ *     because a Node.js or Rust worker has added it
  * @param scheduledAt when the execution was due, or when it was triggered
  * @param backfilled whether it was missed and ran later
  * @since 0.1.0

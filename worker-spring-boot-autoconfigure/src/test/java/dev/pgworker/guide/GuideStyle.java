@@ -80,6 +80,10 @@ final class GuideStyle {
     /** The names of the rules that hold for comments as well. */
     static final Set<String> IN_COMMENTS = Set.of(
             "startup",
+            "told",
+            "tell",
+            "say",
+            "persons",
             "whose",
             "catch up",
             "stands in",

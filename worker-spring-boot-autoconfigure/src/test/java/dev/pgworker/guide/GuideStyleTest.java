@@ -204,7 +204,8 @@ class GuideStyleTest {
                 .hasSize(1);
         assertThat(GuideStyle.problemsOfComment("/**\n * The job goes\n * on.\n */"))
                 .hasSize(1);
-        assertThat(GuideStyle.problemsOfComment("-- Somebody waits.\n")).isEmpty();
+        assertThat(GuideStyle.problemsOfComment("-- It waits for ten seconds at most.\n"))
+                .isEmpty();
     }
 
     @Test

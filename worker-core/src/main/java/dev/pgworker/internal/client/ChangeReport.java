@@ -13,7 +13,9 @@ import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.jdbc.ClientConnections;
 import dev.pgworker.job.DeadWorker;
 
-/** Reports what has been changed by hand and in whose name, when it is committed: as a line in the log and as an event. */
+/**
+ * Reports what has been changed by hand and in whose name, when it is committed: as a line in the log and as an event.
+ */
 final class ChangeReport {
 
     private static final Logger log = WorkerLog.of(ChangeReport.class);

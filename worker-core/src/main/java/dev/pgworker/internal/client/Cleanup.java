@@ -27,10 +27,10 @@ import dev.pgworker.schema.WorkerSchema;
  * Removes unused tasks and queues, and jobs that have failed permanently, in transactions of its own.
  *
  * <p>{@code add_job} looks up the id of a task or queue without locking the row, so a row that no job uses may be about
- * to get one. But a session that has looked an id up holds an ACCESS SHARE lock on the table until the transaction ends. Once
- * this class holds the ACCESS EXCLUSIVE lock, no such transaction is left, and what no job uses then stays unused:
- * later adders wait, and look the name up after the row is gone. Waiting for the lock makes all others wait behind it,
- * so each try is short.
+ * to get one. But a session that has looked an id up holds an ACCESS SHARE lock on the table until the transaction
+ * ends. Once this class holds the ACCESS EXCLUSIVE lock, no such transaction is left, and what no job uses then stays
+ * unused: later adders wait, and look the name up after the row is gone. Waiting for the lock makes all others wait
+ * behind it, so each try is short.
  */
 final class Cleanup {
 

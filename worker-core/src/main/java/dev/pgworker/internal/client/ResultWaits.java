@@ -24,11 +24,13 @@ import dev.pgworker.internal.store.EndStore;
 import dev.pgworker.internal.store.EndStore.End;
 
 /**
- * Waits for the ends of jobs, for all who wait for some of one schema. Its thread, {@code worker-results}, is there while a caller waits.
+ * Waits for the ends of jobs, for all who wait for some of one schema. Its thread, {@code worker-results}, is there
+ * while a caller waits.
  *
- * <p>The listener of a worker in this process reports which jobs have ended, and then a look at all is taken every five seconds, as a notification
- * may be lost. Whether there is such a worker is found out by what comes: until one has announced a job of these, and after a look has found
- * an end that was not announced, one statement looks at all of them, at first after milliseconds, and at last four times a second.
+ * <p>The listener of a worker in this process reports which jobs have ended, and then a look at all is taken every five
+ * seconds, as a notification may be lost. Whether there is such a worker is found out by what comes: until one has
+ * announced a job of these, and after a look has found an end that was not announced, one statement looks at all of
+ * them, at first after milliseconds, and at last four times a second.
  */
 public final class ResultWaits {
 
@@ -74,8 +76,8 @@ public final class ResultWaits {
     /**
      * Notes that jobs have ended. May be called from any thread, returns at once.
      *
-     * @param ids of the jobs, separated by commas, in whatever schema; any role may have sent it. Empty if there were too many, and null if
-     *     some may have been missed
+     * @param ids of the jobs, separated by commas, in whatever schema; any role may have sent it. Empty if there were
+     *     too many, and null if some may have been missed
      */
     public static void announced(@Nullable String ids) {
         ACTIVE.forEach(each -> each.hear(ids));

@@ -26,11 +26,11 @@ import dev.pgworker.internal.store.CrontabStore.Known;
 /**
  * Adds the jobs of a crontab on {@code worker-cron}, minute after minute.
  *
- * <p>The database's clock decides what time it is; this JVM's clock is never read, so workers whose clocks differ agree.
- * The time is asked for again after every wait: a wait that ended early is repeated, and after one that ended late every
- * minute since is executed, up to {@link #CATCH_UP}. Beyond that, the scheduler begins again as if it had just been
- * started, and only items with a fill run missed executions. A clock set back executes nothing twice: the schedule continues from the current time,
- * and the database keeps the last execution of each item.
+ * <p>The database's clock decides what time it is; this JVM's clock is never read, so workers whose clocks differ
+ * agree. The time is asked for again after every wait: a wait that ended early is repeated, and after one that ended
+ * late every minute since is executed, up to {@link #CATCH_UP}. Beyond that, the scheduler begins again as if it had
+ * just been started, and only items with a fill run missed executions. A clock set back executes nothing twice: the
+ * schedule continues from the current time, and the database keeps the last execution of each item.
  *
  * <p>An item is in step with the others or in the {@link Backfill}, never in both.
  */

@@ -9,8 +9,8 @@ import org.jspecify.annotations.Nullable;
 import org.postgresql.util.PSQLException;
 
 /**
- * What an exception shows about the database, by the SQLSTATE that it or one of its causes carries ("PostgreSQL Error Codes" in
- * the PostgreSQL documentation).
+ * What an exception shows about the database, by the SQLSTATE that it or one of its causes carries ("PostgreSQL Error
+ * Codes" in the PostgreSQL documentation).
  */
 public enum DatabaseFailure {
     /** The database cannot be used: no connection, no resources, shutting down, or read-only because it is a standby. */
@@ -47,8 +47,8 @@ public enum DatabaseFailure {
     }
 
     /**
-     * Returns true if a server that works has answered with this failure, which may then concern one row, for example because of a user's trigger,
-     * whatever the SQLSTATE is.
+     * Returns true if a server that works has answered with this failure, which may then concern one row, for example
+     * because of a user's trigger, whatever the SQLSTATE is.
      */
     public static boolean isAnswer(Throwable failure) {
         return failure instanceof PSQLException answer
@@ -59,8 +59,8 @@ public enum DatabaseFailure {
     }
 
     /**
-     * Returns true if the server itself reports that a disk is full, which no row is to blame for. A user's function that raises the same SQLSTATE
-     * does not count.
+     * Returns true if the server itself reports that a disk is full, which no row is to blame for. A user's function
+     * that raises the same SQLSTATE does not count.
      */
     public static boolean isDiskFull(Throwable failure) {
         return failure instanceof PSQLException answer

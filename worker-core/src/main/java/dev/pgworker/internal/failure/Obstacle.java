@@ -5,8 +5,8 @@ import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What has kept a part of the worker from its work for some time although the database answers: a lock of another session, or a right that is
- * missing. Written by one thread at a time, read by any.
+ * What has kept a part of the worker from its work for some time although the database answers: a lock of another
+ * session, or a right that is missing. Written by one thread at a time, read by any.
  */
 public final class Obstacle {
 

@@ -16,9 +16,9 @@ import org.slf4j.Logger;
  * Which of a worker's services cannot use the database, so that an outage is logged once for each of its causes however many
  * services notice it and however often they retry. Thread-safe.
  *
- * <p>An outage is over when each service that failed has used the database again, or has nothing to do with it any more, at
- * least one of them has used it, and for a while no service has failed: connections break one after the other, and a service that finds a working
- * one shows little about the others.
+ * <p>An outage is over when each service that failed has used the database again, or has nothing to do with it any
+ * more, at least one of them has used it, and for a while no service has failed: connections break one after the other,
+ * and a service that finds a working one shows little about the others.
  */
 public final class Outage {
 
@@ -168,7 +168,10 @@ public final class Outage {
         }
     }
 
-    /** Notes that a service continues, or ends, without having used the database: it no longer shows how the database is. */
+    /**
+     * Notes that a service continues, or ends, without having used the database: it no longer shows how the database
+     * is.
+     */
     public void left(String service) {
         if (missingSchema != null) {
             schemaFound(service, false);

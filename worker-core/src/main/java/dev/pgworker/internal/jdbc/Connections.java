@@ -77,9 +77,10 @@ public final class Connections {
     }
 
     /**
-     * As {@link #call(DataSource, String, StatementCall)}, but gives up, and breaks the connection, when the server sends
-     * nothing for so long: a connection may be dead without any sign. What the statement did is unknown then.
-     * A server that is only slow is asked shortly before to cancel the statement, so that it does not continue in the background.
+     * As {@link #call(DataSource, String, StatementCall)}, but gives up, and breaks the connection, when the server
+     * sends nothing for so long: a connection may be dead without any sign. What the statement did is unknown then. A
+     * server that is only slow is asked shortly before to cancel the statement, so that it does not continue in the
+     * background.
      */
     public static <T extends @Nullable Object> T call(
             DataSource dataSource, String sql, Duration answerLimit, StatementCall<T> call) throws SQLException {

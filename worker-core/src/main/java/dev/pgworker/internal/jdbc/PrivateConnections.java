@@ -14,8 +14,9 @@ import org.springframework.jdbc.datasource.AbstractDataSource;
 import dev.pgworker.internal.failure.WorkerLog;
 
 /**
- * Connections that do not come from the application's pool, so that no part of the worker waits for one behind handlers. Only where the server
- * refuses them, because their role may not log in so or has no connection left, the pool's are used.
+ * Connections that do not come from the application's pool, so that no part of the worker waits for one behind
+ * handlers. Only where the server refuses them, because their role may not log in so or has no connection left, the
+ * pool's are used.
  *
  * <p>A connection may be kept open between its uses, so that the next one needs no room on the server: until it breaks, or
  * until {@link #close}. Used by one thread at a time.

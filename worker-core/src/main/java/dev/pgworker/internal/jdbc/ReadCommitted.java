@@ -32,7 +32,10 @@ final class ReadCommitted {
         return known;
     }
 
-    /** Begins a transaction on a connection that is not in auto-commit mode, and of which what it may have begun is not needed. */
+    /**
+     * Begins a transaction on a connection that is not in auto-commit mode, and of which what it may have begun is not
+     * needed.
+     */
     static void begin(Connection connection) throws SQLException {
         if (isUsual(connection)) {
             return;

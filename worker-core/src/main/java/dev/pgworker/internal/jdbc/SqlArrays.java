@@ -12,8 +12,8 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Arrays in the binary form, which PostgreSQL reads fastest and in which null is null whatever {@code array_nulls} is. The driver
- * sends arrays of these element types so, and arrays of objects as text.
+ * Arrays in the binary form, which PostgreSQL reads fastest and in which null is null whatever {@code array_nulls} is.
+ * The driver sends arrays of these element types so, and arrays of objects as text.
  */
 public final class SqlArrays {
 

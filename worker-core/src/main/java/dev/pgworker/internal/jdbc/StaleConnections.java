@@ -20,8 +20,9 @@ import org.slf4j.Logger;
 import dev.pgworker.internal.failure.WorkerLog;
 
 /**
- * Throws away connections that lead to a server which is no longer the one to talk to. Where one connection of a pool does,
- * those opened at the same time probably do, too: HikariCP is asked to replace all of them, other pools lose them one by one.
+ * Throws away connections that lead to a server which is no longer the one to talk to. Where one connection of a pool
+ * does, those opened at the same time probably do, too: HikariCP is asked to replace all of them, other pools lose them
+ * one by one.
  */
 public final class StaleConnections {
 
@@ -90,8 +91,8 @@ public final class StaleConnections {
     }
 
     /**
-     * A server that goes down breaks the connection, which the driver adds as the next exception. Otherwise it has shown that it is ready for
-     * another statement: a trigger has raised an error of this name.
+     * A server that goes down breaks the connection, which the driver adds as the next exception. Otherwise it has
+     * shown that it is ready for another statement: a trigger has raised an error of this name.
      */
     private static boolean saysWronglyThatItGoesDown(SQLException e) {
         return e instanceof PSQLException answer
@@ -111,8 +112,8 @@ public final class StaleConnections {
     }
 
     /**
-     * A pool notices at the latest when it gets the connection back that it is broken, and may throw an exception. HikariCP would log that each
-     * time, unless the connection was evicted before.
+     * A pool notices at the latest when it gets the connection back that it is broken, and may throw an exception.
+     * HikariCP would log that each time, unless the connection was evicted before.
      */
     private static void throwAway(DataSource dataSource, Connection connection) throws SQLException {
         if (HIKARI_PRESENT) {
@@ -169,9 +170,9 @@ public final class StaleConnections {
     }
 
     /**
-     * Has the pool replace its connections if the failure shows that they are probably no good: one broke, or its server goes
-     * down or is read-only. Connections in use are replaced when they are returned. At most once a second. May be called from
-     * any thread.
+     * Has the pool replace its connections if the failure shows that they are probably no good: one broke, or its
+     * server goes down or is read-only. Connections in use are replaced when they are returned. At most once a second.
+     * May be called from any thread.
      */
     public static void discardAfter(DataSource dataSource, Throwable failure) {
         if (!HIKARI_PRESENT || !isBroken(failure)) {

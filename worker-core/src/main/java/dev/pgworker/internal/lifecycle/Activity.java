@@ -6,8 +6,8 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How long a thread has been at one thing, to distinguish a thread that hangs from one that has nothing to do and from one that waits for the
- * database. The thread notes what it does; any thread may ask, and never waits.
+ * How long a thread has been at one thing, to distinguish a thread that hangs from one that has nothing to do and from
+ * one that waits for the database. The thread notes what it does; any thread may ask, and never waits.
  */
 public final class Activity {
 

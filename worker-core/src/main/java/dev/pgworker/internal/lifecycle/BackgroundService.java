@@ -222,8 +222,8 @@ public abstract class BackgroundService implements Service {
     }
 
     /**
-     * Sets whether the stop leaves alone what the thread is doing, which is to look for it itself. Called on the service's
-     * thread.
+     * Sets whether the stop leaves alone what the thread is doing, which is to look for it itself. Called on the
+     * service's thread.
      */
     protected final void shield(boolean on) {
         lock.lock();

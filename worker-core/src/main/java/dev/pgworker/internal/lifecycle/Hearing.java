@@ -6,6 +6,9 @@ public enum Hearing {
     NOTHING,
     /** It is notified; a notification may be lost. */
     NOTIFICATIONS,
-    /** It is notified. The lookout has just found nothing for it, looks every few seconds, and notifies it if there is something. */
+    /**
+     * It is notified. The lookout has just found nothing for it, looks every few seconds, and notifies it if there is
+     * something.
+     */
     LOOKOUT
 }

@@ -13,9 +13,9 @@ import java.util.function.BooleanSupplier;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 
 /**
- * Whether a run of a worker counts as started. A start returns at once, and the worker's threads do the rest: each notes here when its part is done
- * for the first time. All that wait for the start, or show whether it is over, ask here and nowhere else.
- * Thread-safe.
+ * Whether a run of a worker counts as started. A start returns at once, and the worker's threads do the rest: each
+ * notes here when its part is done for the first time. All that wait for the start, or show whether it is over, ask
+ * here and nowhere else. Thread-safe.
  */
 public final class Started {
 

@@ -6,8 +6,8 @@ import java.time.ZoneId;
 import java.time.ZoneOffset;
 
 /**
- * A clock that cannot be set: it goes as {@link System#nanoTime} does, from 1970 on. What is scheduled by it keeps its time
- * whatever becomes of the clock of this machine.
+ * A clock that cannot be set: it goes as {@link System#nanoTime} does, from 1970 on. What is scheduled by it keeps its
+ * time whatever becomes of the clock of this machine.
  */
 final class SteadyClock extends Clock {
 

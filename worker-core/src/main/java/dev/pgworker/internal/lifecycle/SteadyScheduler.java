@@ -22,7 +22,9 @@ final class SteadyScheduler extends ThreadPoolTaskScheduler {
 
     private static final int LEAST_THREADS = 2;
 
-    /** For threads that are created later, which would otherwise get that of their creator, for example of a handler. */
+    /**
+     * For threads that are created later, which would otherwise get that of their creator, for example of a handler.
+     */
     private final transient ClassLoader classLoader = Thread.currentThread().getContextClassLoader();
 
     private final transient Set<Thread> alive = ConcurrentHashMap.newKeySet();

@@ -15,8 +15,8 @@ import dev.pgworker.internal.failure.Outage;
 import dev.pgworker.internal.failure.WorkerLog;
 
 /**
- * What the steps of a service come to: notes an outage, logs other failures, and decides how long to wait after each. Used by
- * one thread at a time.
+ * What the steps of a service come to: notes an outage, logs other failures, and decides how long to wait after each.
+ * Used by one thread at a time.
  */
 final class StepResults {
 

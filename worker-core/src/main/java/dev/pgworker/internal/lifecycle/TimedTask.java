@@ -20,9 +20,9 @@ import org.springframework.scheduling.Trigger;
 import org.springframework.scheduling.support.SimpleTriggerContext;
 
 /**
- * A task that runs at the times of its trigger, one execution after the other. Unlike those of Spring's own schedulers it can ask its
- * trigger again before that time has come. An execution that fails, and one that cannot be scheduled for lack of memory, end
- * nothing: {@link #reconsider} continues from there.
+ * A task that runs at the times of its trigger, one execution after the other. Unlike those of Spring's own schedulers
+ * it can ask its trigger again before that time has come. An execution that fails, and one that cannot be scheduled for
+ * lack of memory, end nothing: {@link #reconsider} continues from there.
  */
 final class TimedTask implements ScheduledFuture<Object> {
 

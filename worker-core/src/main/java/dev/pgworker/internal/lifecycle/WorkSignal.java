@@ -3,8 +3,9 @@ package dev.pgworker.internal.lifecycle;
 import java.util.List;
 
 /**
- * Wakes what waits for something to do. A part that makes work possible signals it here, on any thread, and knows nothing of what is woken: each
- * method returns at once and holds no lock. Nothing is woken before {@link #wakes} is called.
+ * Wakes what waits for something to do. A part that makes work possible signals it here, on any thread, and knows
+ * nothing of what is woken: each method returns at once and holds no lock. Nothing is woken before {@link #wakes} is
+ * called.
  */
 public final class WorkSignal {
 

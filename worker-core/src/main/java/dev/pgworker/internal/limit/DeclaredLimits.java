@@ -97,7 +97,10 @@ public final class DeclaredLimits {
         return obstacle.reason();
     }
 
-    /** Logs once the limits of this application's tasks that no application seems to declare any more: they stay in effect. */
+    /**
+     * Logs once the limits of this application's tasks that no application seems to declare any more: they stay in
+     * effect.
+     */
     void compare(Map<String, Known> known) {
         if (compared) {
             return;

@@ -43,7 +43,9 @@ public final class LimitKeeper extends PeriodicService {
     /** The same without a listener connection. */
     private static final Duration DEAF_INTERVAL = Duration.ofSeconds(1);
 
-    /** The same while there are no limits, and the lookout watches whether that changes, or the table cannot be used. */
+    /**
+     * The same while there are no limits, and the lookout watches whether that changes, or the table cannot be used.
+     */
     private static final Duration LONG_INTERVAL = Duration.ofMinutes(1);
 
     /** How long jobs wait at the start for it to be known what limits there are. */

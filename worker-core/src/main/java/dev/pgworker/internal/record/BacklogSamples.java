@@ -15,7 +15,10 @@ final class BacklogSamples extends Recording {
 
     private static final Duration KEPT = Duration.ofHours(24).plusMinutes(5);
 
-    /** A sample takes one part of so many of the time: while a snapshot is held, each reads past what finished jobs left. */
+    /**
+     * A sample takes one part of so many of the time: while a snapshot is held, each reads past what finished jobs
+     * left.
+     */
     private static final int SHARE = 20;
 
     private final StatisticsStore store;

@@ -6,8 +6,8 @@ import dev.pgworker.internal.lifecycle.Lease;
 import dev.pgworker.internal.lifecycle.WorkSignal;
 
 /**
- * Watches the worker's lease on {@code worker-watchdog} and reports once when it is lost. Apart from the heartbeat, whose
- * thread may wait for a database that does not answer.
+ * Watches the worker's lease on {@code worker-watchdog} and reports once when it is lost. Apart from the heartbeat,
+ * whose thread may wait for a database that does not answer.
  */
 public final class LeaseWatchdog extends BackgroundService implements WorkSignal.Receiver {
 

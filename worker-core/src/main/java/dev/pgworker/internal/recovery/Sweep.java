@@ -29,8 +29,8 @@ public final class Sweep extends PeriodicService {
     private static final Duration RETRY = Duration.ofSeconds(1);
 
     /**
-     * Looking for orphans, and for what dead workers have kept, reads all jobs though no worker has died; this keeps it from
-     * taking more than a hundredth of the time.
+     * Looking for orphans, and for what dead workers have kept, reads all jobs though no worker has died; this keeps it
+     * from taking more than a hundredth of the time.
      */
     private static final int ALL_SHARE = 100;
 

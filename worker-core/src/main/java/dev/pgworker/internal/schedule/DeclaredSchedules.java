@@ -14,8 +14,8 @@ import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.schedule.Schedule;
 
 /**
- * Puts the schedules that an application declares into the database when its worker starts. Those that others are changing follow later, and are
- * executed as they were meanwhile. Used by one thread.
+ * Puts the schedules that an application declares into the database when its worker starts. Those that others are
+ * changing follow later, and are executed as they were meanwhile. Used by one thread.
  */
 public final class DeclaredSchedules {
 

@@ -10,8 +10,8 @@ import dev.pgworker.event.WorkerEventListener;
 import dev.pgworker.job.Job;
 
 /**
- * The jobs of schedules that have ended in this worker, for whose end a schedule may wait. It receives all jobs, and takes those whose payload looks
- * like that of a schedule: what it misses is found in the database a little later.
+ * The jobs of schedules that have ended in this worker, for whose end a schedule may wait. It receives all jobs, and
+ * takes those whose payload looks like that of a schedule: what it misses is found in the database a little later.
  */
 final class EndedJobs implements WorkerEventListener {
 

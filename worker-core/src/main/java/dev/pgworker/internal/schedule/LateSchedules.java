@@ -8,9 +8,9 @@ import dev.pgworker.internal.failure.Outage;
 import dev.pgworker.internal.lifecycle.PeriodicService;
 
 /**
- * Executes the schedules that were put off, on {@code worker-schedules-late}: those that have failed, run missed executions, are slow, or
- * were due together with several slow ones. Those that are in time do not wait behind them. {@link ScheduleService} wakes this service when there
- * are some.
+ * Executes the schedules that were put off, on {@code worker-schedules-late}: those that have failed, run missed
+ * executions, are slow, or were due together with several slow ones. Those that are in time do not wait behind them.
+ * {@link ScheduleService} wakes this service when there are some.
  */
 final class LateSchedules extends PeriodicService {
 

@@ -74,7 +74,8 @@ enum MisfireRule {
      * @param executions those that take place, in order
      * @param skippedFrom when the first was due of those that do not take place, if any
      * @param skipped how many do not take place before the others
-     * @param next when the schedule is due next, which is not in the future if more missed executions are to run; null for never
+     * @param next when the schedule is due next, which is not in the future if more missed executions are to run; null
+     *     for never
      */
     record Due(
             List<Execution> executions,

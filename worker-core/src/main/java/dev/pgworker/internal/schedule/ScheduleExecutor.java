@@ -19,8 +19,8 @@ import dev.pgworker.internal.store.ScheduleStore;
 import dev.pgworker.internal.store.ScheduleStore.Limits;
 
 /**
- * Executes schedules that are due: many in one transaction, and where that is refused or slow one by one, so that one that cannot be executed
- * affects no others. Used by one thread.
+ * Executes schedules that are due: many in one transaction, and where that is refused or slow one by one, so that one
+ * that cannot be executed affects no others. Used by one thread.
  */
 final class ScheduleExecutor {
 

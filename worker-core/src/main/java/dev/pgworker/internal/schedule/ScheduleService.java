@@ -23,11 +23,11 @@ import dev.pgworker.internal.store.ScheduleStore;
 import dev.pgworker.internal.store.ScheduleStore.Look;
 
 /**
- * Executes the schedules of the database on {@code worker-schedules}: sleeps until the first is due, or until a notification that schedules have
- * changed. All workers do the same, and for each due time one of them adds the job.
+ * Executes the schedules of the database on {@code worker-schedules}: sleeps until the first is due, or until a
+ * notification that schedules have changed. All workers do the same, and for each due time one of them adds the job.
  *
- * <p>The database's clock decides what time it is, and the rows have all else, so that this worker may end at any moment. A clock
- * set back executes nothing twice: what was to be due remains so.
+ * <p>The database's clock decides what time it is, and the rows have all else, so that this worker may end at any
+ * moment. A clock set back executes nothing twice: what was to be due remains so.
  */
 public final class ScheduleService extends PeriodicService {
 

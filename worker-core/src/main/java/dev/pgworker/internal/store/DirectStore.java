@@ -52,9 +52,10 @@ public final class DirectStore {
     }
 
     /**
-     * A server learns by the first within half a minute that the worker is no longer there, and frees the jobs; not on local sockets.
-     * What waits for a lock, or takes too long, ends before this side gives up and opens another connection. The limits of a role
-     * for transactions are meant for what it forgets, which a batch is not. The plan is the same whatever the statistics are.
+     * A server learns by the first within half a minute that the worker is no longer there, and frees the jobs; not on
+     * local sockets. What waits for a lock, or takes too long, ends before this side gives up and opens another
+     * connection. The limits of a role for transactions are meant for what it forgets, which a batch is not. The plan
+     * is the same whatever the statistics are.
      */
     private static final String SETTINGS = """
             tcp_keepalives_idle=10 tcp_keepalives_interval=5 tcp_keepalives_count=3 lock_timeout=5s statement_timeout=9s

@@ -3,9 +3,9 @@ package dev.pgworker.internal.store;
 import java.time.Duration;
 
 /**
- * How many durations there were of each length, in buckets: each is at most half as long again as the one before, so that the middle
- * of a bucket is never further than a fifth from what is in it. {@code pgworker_task_minutes} describes the buckets. Used by one
- * thread.
+ * How many durations there were of each length, in buckets: each is at most half as long again as the one before, so
+ * that the middle of a bucket is never further than a fifth from what is in it. {@code pgworker_task_minutes} describes
+ * the buckets. Used by one thread.
  */
 public final class DurationCounts {
 

@@ -68,8 +68,8 @@ public final class HoldingStore {
             """;
 
     /**
-     * Gives the locks of these claims, and of their queues, their pending times, as far as the worker still holds them and no other session has
-     * locked their rows.
+     * Gives the locks of these claims, and of their queues, their pending times, as far as the worker still holds them
+     * and no other session has locked their rows.
      *
      * @return the ids of the jobs whose locks have these times
      */

@@ -159,7 +159,8 @@ public final class OutcomeStore {
             """;
 
     /**
-     * Gives jobs up that did not succeed, by their releases, where these claims still hold them. Their queues stay locked.
+     * Gives jobs up that did not succeed, by their releases, where these claims still hold them. Their queues stay
+     * locked.
      *
      * @param releases no job twice
      * @param runs what the history gets, by the ids of the jobs; empty if none is kept

@@ -47,8 +47,8 @@ public final class RunningStore {
             @Nullable String text) {}
 
     // Waiting for the disk would keep a connection, and the last second is not missed when the server has crashed. A
-    // worker
-    // may run two attempts of one job that was unlocked by hand while its handler continued: the later one counts.
+    // worker may run two attempts of one job that was unlocked by hand while its handler continued: the later one
+    // counts.
     private static final String PUT = """
             with quick as materialized (
               select pg_catalog.set_config('synchronous_commit', 'off', true), pg_catalog.clock_timestamp() as at)

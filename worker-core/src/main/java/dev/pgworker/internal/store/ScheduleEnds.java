@@ -98,7 +98,10 @@ public final class ScheduleEnds {
             where s.name = e.name
             """;
 
-    /** Has the delays of these schedules begin at the given time, where the job has ended without notice. Returns how many. */
+    /**
+     * Has the delays of these schedules begin at the given time, where the job has ended without notice. Returns how
+     * many.
+     */
     public int end(List<String> names, Instant now) throws SQLException {
         return Connections.call(dataSource, schema.in(END), ANSWER_LIMIT, (connection, statement) -> {
             statement.setObject(1, Timestamps.offset(now), Types.TIMESTAMP_WITH_TIMEZONE);

@@ -14,7 +14,8 @@ import dev.pgworker.job.JobSpec;
  * @param jobs in the order in which to add them
  * @param nextAt when it is due next; null if that is not known, or never
  * @param awaitsEnd whether it is due again some time after the end of the job added last
- * @param laterAt when to continue apart from those that are in time, as it runs missed executions or is slow; null if with them
+ * @param laterAt when to continue apart from those that are in time, as it runs missed executions or is slow; null if
+ *     with them
  * @param problem why it is no longer executed; null if it is
  */
 public record ScheduleStep(

@@ -40,7 +40,9 @@ public final class ScheduleStore {
     /** How long rows stay locked while it is decided what becomes of them, one more decision aside: interceptors may be slow. */
     private static final long DECISION_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-    /** After which the server ends the transaction, so that an interceptor that hangs does not keep these rows locked. */
+    /**
+     * After which the server ends the transaction, so that an interceptor that hangs does not keep these rows locked.
+     */
     private static final Duration IDLE_LIMIT = Duration.ofSeconds(10);
 
     /** A schedule whose execution takes longer has its turn apart from those that are in time, until it takes no longer. */
@@ -143,8 +145,8 @@ public final class ScheduleStore {
             """;
 
     /**
-     * Executes schedules that are due, unless others do or are changing them: as many as there is time for. If a job cannot be
-     * added, none is.
+     * Executes schedules that are due, unless others do or are changing them: as many as there is time for. If a job
+     * cannot be added, none is.
      *
      * @param most how many, of those that are declared and of others
      */
@@ -218,7 +220,10 @@ public final class ScheduleStore {
             where s.name = l.name
             """;
 
-    /** Puts off a schedule that could not be executed, with the reason if there is one, unless another session is changing it. */
+    /**
+     * Puts off a schedule that could not be executed, with the reason if there is one, unless another session is
+     * changing it.
+     */
     public void putOff(String name, Instant now, Instant retryAt, @Nullable String problem) throws SQLException {
         Connections.call(dataSource, schema.in(PUT_OFF), ANSWER_LIMIT, (connection, statement) -> {
             statement.setObject(1, Timestamps.offset(retryAt), Types.TIMESTAMP_WITH_TIMEZONE);

@@ -115,7 +115,9 @@ public final class SweepStore {
                     false);
         }
 
-        /** Returns this request for workers that have just died, without what reads all jobs though no worker has died. */
+        /**
+         * Returns this request for workers that have just died, without what reads all jobs though no worker has died.
+         */
         public Request ofTheNewlyDead() {
             return new Request(threshold, peerThreshold, settings, delay, false, dryRun);
         }

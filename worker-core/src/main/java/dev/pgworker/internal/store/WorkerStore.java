@@ -50,8 +50,8 @@ public final class WorkerStore {
             """;
 
     /**
-     * Registers the worker, or reports that a registered one is alive. A connection that does not answer is given up soon,
-     * because the next one may. Asks for nothing else: a lock of another table does not end workers.
+     * Registers the worker, or reports that a registered one is alive. A connection that does not answer is given up
+     * soon, because the next one may. Asks for nothing else: a lock of another table does not end workers.
      *
      * @return false if the worker was not to be registered and is so no longer: a sweep considers it dead
      */

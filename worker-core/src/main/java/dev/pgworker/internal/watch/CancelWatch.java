@@ -16,9 +16,10 @@ import dev.pgworker.internal.store.CancelStore;
 import dev.pgworker.internal.store.Claim;
 
 /**
- * Learns on {@code worker-cancel} which jobs of this worker have been cancelled, and has them end. Looks when it is notified; where a notification
- * may have been lost, with each heartbeat or when the lookout finds something; each second without a listener connection while there are jobs here;
- * and again and again while a cancelled job is on its way here.
+ * Learns on {@code worker-cancel} which jobs of this worker have been cancelled, and has them end. Looks when it is
+ * notified; where a notification may have been lost, with each heartbeat or when the lookout finds something; each
+ * second without a listener connection while there are jobs here; and again and again while a cancelled job is on its
+ * way here.
  */
 public final class CancelWatch extends BackgroundService {
 

@@ -16,8 +16,8 @@ import dev.pgworker.internal.store.HistoryStore;
 import dev.pgworker.internal.store.KeptHistory;
 
 /**
- * Has the schema keep a history by the settings, on {@code worker-history}: switches it on or off at the start, deletes old
- * entries, and finds out whether others have switched it. Where none is kept that is done once a minute.
+ * Has the schema keep a history by the settings, on {@code worker-history}: switches it on or off at the start, deletes
+ * old entries, and finds out whether others have switched it. Where none is kept that is done once a minute.
  */
 public final class HistoryKeeper extends PeriodicService {
 
@@ -142,7 +142,10 @@ public final class HistoryKeeper extends PeriodicService {
         history.set(on);
     }
 
-    /** Where the settings ask for no history, a failure does not matter; nor does an outage once the settings are in effect. */
+    /**
+     * Where the settings ask for no history, a failure does not matter; nor does an outage once the settings are in
+     * effect.
+     */
     private void tellFailure(boolean refused, SQLException e) {
         if (settings.enabled() == null || (applied && !refused) || toldFailure) {
             log.debug("The history of jobs cannot be looked after", e);

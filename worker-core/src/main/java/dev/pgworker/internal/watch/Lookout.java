@@ -18,8 +18,9 @@ import dev.pgworker.internal.store.LookoutStore;
 import dev.pgworker.internal.store.LookoutStore.Subject;
 
 /**
- * Looks for those who watch pauses, limits, schedules, cancellations and continuations whether there are any, so that they need not as long as there are none: with
- * the statement that shows that the listener connection works. So the content of a lost notification is found out all the same.
+ * Looks for those who watch pauses, limits, schedules, cancellations and continuations whether there are any, so that
+ * they need not as long as there are none: with the statement that shows that the listener connection works. So the
+ * content of a lost notification is found out all the same.
  *
  * <p>Asked by the thread that listens, on whose connection it looks; the rest may be called from any thread.
  */
@@ -47,7 +48,8 @@ public final class Lookout implements NotificationListener.Check {
      * Creates the lookout of one worker.
      *
      * @param listening whether notifications are heard, without which it does not look
-     * @param told of each subject what is called when there is something, or when that is no longer looked for; must return at once
+     * @param told of each subject what is called when there is something, or when that is no longer looked for; must
+     *     return at once
      */
     public Lookout(LookoutStore store, BooleanSupplier listening, Map<Subject, Runnable> told) {
         this.store = store;

@@ -14,10 +14,10 @@ import dev.pgworker.internal.lifecycle.PeriodicService;
 import dev.pgworker.internal.store.MigrationStore;
 
 /**
- * Looks into the ledger on {@code worker-migrations} when a migration is announced. Any role that may connect to the database can announce any, and
- * migrations of other schemas are announced alike, so that nothing but the ledger is believed. Ten
- * looks may follow each other at once, for there is one at each connection of the listener, too; however many announcements come, there
- * is one look a second afterwards.
+ * Looks into the ledger on {@code worker-migrations} when a migration is announced. Any role that may connect to the
+ * database can announce any, and migrations of other schemas are announced alike, so that nothing but the ledger is
+ * believed. Ten looks may follow each other at once, for there is one at each connection of the listener, too; however
+ * many announcements come, there is one look a second afterwards.
  */
 public final class MigrationWatch extends PeriodicService {
 

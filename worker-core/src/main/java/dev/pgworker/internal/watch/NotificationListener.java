@@ -27,7 +27,8 @@ import dev.pgworker.internal.watch.MessageArrival.Reception;
 
 /**
  * Listens for notifications on {@code worker-listen}, on a connection that it keeps for itself and replaces when it
- * breaks. Whatever happened without a listener connection is caught up on: each (re)connection counts as a notification.
+ * breaks. Whatever happened without a listener connection is caught up on: each (re)connection counts as a
+ * notification.
  */
 public final class NotificationListener extends BackgroundService {
 
@@ -78,7 +79,8 @@ public final class NotificationListener extends BackgroundService {
     private boolean disconnectedReported;
 
     /**
-     * What is called on the listening thread; each must return at once. Any role may notify, of any schema and with any text.
+     * What is called on the listening thread; each must return at once. Any role may notify, of any schema and with any
+     * text.
      *
      * @param onJobs when jobs may be due
      * @param claim claims a job that was announced alone

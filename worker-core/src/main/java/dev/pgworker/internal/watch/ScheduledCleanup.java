@@ -19,8 +19,8 @@ import dev.pgworker.job.CleanupResult;
 import dev.pgworker.job.CleanupSettings;
 
 /**
- * Cleans up on {@code worker-cleanup} at the times of the settings, by the database's clock. Of all workers that do, one does it at
- * each time. A time at which no worker runs, or at which it fails, is left out: there will be another.
+ * Cleans up on {@code worker-cleanup} at the times of the settings, by the database's clock. Of all workers that do,
+ * one does it at each time. A time at which no worker runs, or at which it fails, is left out: there will be another.
  */
 public final class ScheduledCleanup extends PeriodicService {
 

@@ -14,8 +14,8 @@ import dev.pgworker.internal.store.JobTableStore;
 import dev.pgworker.internal.store.JobTableStore.Snapshot;
 
 /**
- * Watches on {@code worker-snapshot}, while this worker finishes jobs, for a session that holds a snapshot for long: what finished
- * jobs leave behind in the table and its indexes cannot be removed meanwhile.
+ * Watches on {@code worker-snapshot}, while this worker finishes jobs, for a session that holds a snapshot for long:
+ * what finished jobs leave behind in the table and its indexes cannot be removed meanwhile.
  */
 public final class SnapshotWatch extends PeriodicService {
 

@@ -34,7 +34,9 @@ public final class UnservedTasks extends PeriodicService {
 
     private static final int MOST_REMEMBERED = 1_000;
 
-    /** Looks take one part of so many of the time: while a snapshot is held, each reads past what finished jobs left. */
+    /**
+     * Looks take one part of so many of the time: while a snapshot is held, each reads past what finished jobs left.
+     */
     private static final int SHARE = 20;
 
     private final UnservedStore store;

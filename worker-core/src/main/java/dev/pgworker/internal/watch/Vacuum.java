@@ -16,8 +16,8 @@ import dev.pgworker.internal.store.JobTableStore;
  * Vacuums the table of jobs on {@code worker-vacuum} while this worker finishes many. The table and its indexes
  * grow by what finished jobs leave behind, and autovacuum comes once a minute at most.
  *
- * <p>It takes a tenth of the time at most, stays away while nothing happens, and shares the work with other workers: one that finds that the table
- * was vacuumed just now does not.
+ * <p>It takes a tenth of the time at most, stays away while nothing happens, and shares the work with other workers:
+ * one that finds that the table was vacuumed just now does not.
  */
 public final class Vacuum extends PeriodicService {
 

@@ -1,8 +1,8 @@
 -- Names, flags and other values of jobs, checked and stored.
 
--- Looks before it inserts: the usual call writes nothing and burns no id.
--- The row of a queue is changed all the time, and while a snapshot is held its former versions stay. The newest one has the last
--- index entry: an equality read forwards would meet all the others first, so single rows of queues are looked up in ranges read backwards.
+-- Looks before it inserts: the usual call writes nothing and burns no id. The row of a queue is changed all the time, and while a snapshot
+-- is held its former versions stay. The newest one has the last index entry: an equality read forwards would meet all the others first, so
+-- single rows of queues are looked up in ranges read backwards.
 create or replace function "${schema}".pgworker_task_id(name text) returns int
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp as $$

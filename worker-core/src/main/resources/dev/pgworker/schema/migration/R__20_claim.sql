@@ -69,9 +69,9 @@ $$;
 comment on function "${schema}".pgworker_queue_row(int) is 'The address of a queue''s row, whose lock it has, and its name.';
 revoke execute on function "${schema}".pgworker_queue_row(int) from public;
 
--- The queues of due jobs in order, from the place "after" or the floors on, their rows locked, and the first jobs of each.
--- A row that was changed since it was found is no longer at the address that was found, so what is locked is free. Queues whose row, or that of the
--- first job, is locked take the place of no others.
+-- The queues of due jobs in order, from the place "after" or the floors on, their rows locked, and the first jobs of each. A row that was
+-- changed since it was found is no longer at the address that was found, so what is locked is free. Queues whose row, or that of the first
+-- job, is locked take the place of no others.
 create or replace function "${schema}".pgworker_take_queues(
   request "${schema}".pgworker_request, floors "${schema}".pgworker_floor[], after "${schema}".pgworker_floor, most_rows int,
   most_queues int, tried int[], anywhere boolean,

@@ -1,7 +1,7 @@
 -- Completion: deletes jobs that have succeeded, and frees their queues.
 
--- Each write names its claims, and changes nothing that they no
--- longer hold. None waits for a row for longer than 20 ms; what others hold for longer is reported as busy.
+-- Each write names its claims, and changes nothing that they no longer hold. None waits for a row for longer than 20 ms; what others hold
+-- for longer is reported as busy.
 
 create or replace function "${schema}".pgworker_missed(worker_id text, job_ids bigint[], claims timestamptz[])
 returns table (id bigint, outcome text)

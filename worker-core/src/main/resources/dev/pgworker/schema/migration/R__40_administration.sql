@@ -3,9 +3,8 @@
 -- Called by people and their tools, as the role "operator". Each job that is named costs what a change of its row costs; nothing reads
 -- other jobs.
 
--- These skip running jobs and return only what they changed. A lock of four hours or more does not protect a job whose worker has no heartbeat; it
--- is cleared together with the lock of its queue. Jobs are locked in id order first, then changed, then queues are
--- freed.
+-- These skip running jobs and return only what they changed. A lock of four hours or more does not protect a job whose worker has no
+-- heartbeat; it is cleared together with the lock of its queue. Jobs are locked in id order first, then changed, then queues are freed.
 
 create or replace function "${schema}".complete_jobs(job_ids bigint[]) returns setof "${schema}"._private_jobs
 language plpgsql volatile

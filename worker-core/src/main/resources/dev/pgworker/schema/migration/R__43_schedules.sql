@@ -1,6 +1,7 @@
--- Schedules. Applications call these as well, so whatever is refused is refused to all in the same words. Only Java knows the grammars of the
--- expressions in full: a worker writes what is wrong with one given here into the column problem, within a second. Each call locks one row, so
--- what it has changed holds from its return on, and an edit that may change when something is due wakes the workers, once a transaction.
+-- Schedules. Applications call these as well, so whatever is refused is refused to all in the same words. Only Java knows the grammars of
+-- the expressions in full: a worker writes what is wrong with one given here into the column problem, within a second. Each call locks one
+-- row, so what it has changed holds from its return on, and an edit that may change when something is due wakes the workers, once a
+-- transaction.
 
 create or replace function "${schema}".pgworker_wrong(argument text, allowed text, given text) returns void
 language plpgsql stable

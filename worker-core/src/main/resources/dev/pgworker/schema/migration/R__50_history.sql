@@ -91,10 +91,10 @@ comment on function "${schema}".pgworker_history_lost(bigint, text, text) is
   'Counts entries that could not be written, and warns, naming who holds the lock if the SQLSTATE is that of a lock that was not available.';
 revoke execute on function "${schema}".pgworker_history_lost(bigint, text, text) from public;
 
--- Begins the work of the two triggers below, whose settings hold here, too: lock_timeout bounds only the wait for a stranger's lock on a table,
--- by less than deadlock_timeout and by a quarter of the caller's statement_timeout. What a busy server waits for while it writes, such as the
--- extension of a table, may take a minute. So all tables are locked before anything is written. Within ten seconds after a loss no statement waits
--- for a stranger who still holds a lock.
+-- Begins the work of the two triggers below, whose settings hold here, too: lock_timeout bounds only the wait for a stranger's lock on a
+-- table, by less than deadlock_timeout and by a quarter of the caller's statement_timeout. What a busy server waits for while it writes,
+-- such as the extension of a table, may take a minute. So all tables are locked before anything is written. Within ten seconds after a loss
+-- no statement waits for a stranger who still holds a lock.
 create or replace function "${schema}".pgworker_open_history() returns boolean
 language plpgsql volatile as $$
 declare
@@ -211,8 +211,8 @@ $$;
 comment on function "${schema}".pgworker_record_deleted() is 'Writes deleted jobs to the history.';
 revoke execute on function "${schema}".pgworker_record_deleted() from public;
 
--- A row that is no longer locked is that of a run that has ended, unless the attempt was given back; one that was not locked before has an entry
--- only if its last attempt was taken away.
+-- A row that is no longer locked is that of a run that has ended, unless the attempt was given back; one that was not locked before has an
+-- entry only if its last attempt was taken away.
 create or replace function "${schema}".pgworker_record_updated() returns trigger
 language plpgsql volatile security definer
 set lock_timeout = '900ms' set array_nulls = on set plan_cache_mode = force_generic_plan set enable_hashjoin = on set enable_nestloop = off

@@ -40,8 +40,8 @@ $$;
 comment on function "${schema}".pgworker_sweep_up() is 'Deletes the records about jobs that no longer exist.';
 revoke execute on function "${schema}".pgworker_sweep_up() from public;
 
--- Jobs that no worker runs gather in front of those that are run, so that a bounded look at the first ones finds them. The tasks that a worker
--- serves are left out at once: as a rule nothing is left.
+-- Jobs that no worker runs gather in front of those that are run, so that a bounded look at the first ones finds them. The tasks that a
+-- worker serves are left out at once: as a rule nothing is left.
 create or replace function "${schema}".pgworker_waiting_tasks(served text[], longer_than interval, depth int)
 returns table (identifier text, jobs bigint, since timestamptz, more boolean)
 language plpgsql volatile rows 10

@@ -1,8 +1,8 @@
 -- Limits: what they are, and the jobs that wait for them.
 --
 -- A job of a limited task waits in a *lane*, with those that wait for the same: of one task, queue, priority, and with the same flags and
--- values. It is parked, that is locked from the year 9999 on, with the name of its lane in locked_by instead of a worker. So it is in no index of
--- ordinary claims, blocks no other job, and no worker of any kind can claim it there, while its other columns stay what they are.
+-- values. It is parked, that is locked from the year 9999 on, with the name of its lane in locked_by instead of a worker. So it is in no
+-- index of ordinary claims, blocks no other job, and no worker of any kind can claim it there, while its other columns stay what they are.
 -- A limit has a *bucket* for each value of its field. pgworker_claim_limited looks for lanes whose buckets have room, and locks their first
 -- jobs for its worker: the claim is the permit. What runs is what is locked.
 --
@@ -16,9 +16,9 @@ $$;
 comment on function "${schema}".pgworker_parked(timestamptz) is 'Whether such a lock means that the job waits for a limit.';
 grant execute on function "${schema}".pgworker_parked(timestamptz) to public;
 
--- The text of a field has been made by PostgreSQL from an array, and so is one. PostgreSQL stores texts in json that it cannot read: \u0000 and
--- surrogates without their other half. Where there are some, they are read as if their backslash were a slash. A payload that
--- is nested so deeply that there is no stack left to read it has no value. The constant means the same where standard_conforming_strings is off.
+-- The text of a field has been made by PostgreSQL from an array, and so is one. PostgreSQL stores texts in json that it cannot read: \u0000
+-- and surrogates without their other half. Where there are some, they are read as if their backslash were a slash. A payload that is nested
+-- so deeply that there is no stack left to read it has no value. The constant means the same where standard_conforming_strings is off.
 create or replace function "${schema}".pgworker_limit_values(payload json, fields text[]) returns text[]
 language plpgsql immutable
 set search_path = pg_catalog, pg_temp as $$
@@ -47,9 +47,9 @@ $$;
 comment on function "${schema}".pgworker_limit_values(json, text[]) is
   'The value by which each limit counts a job with this payload: an empty one where there is none, a long one cut and made unmistakable.';
 
--- Parks a job of a limited task that no worker holds, when it is added, changed or given back. The name of a lane reveals nothing of the values, not
--- even to those who guess. Called for rows of all tasks, hence without settings of its own. Of jobs of one lane and time that a transaction
--- parks one after the other, the first leaves the arrival.
+-- Parks a job of a limited task that no worker holds, when it is added, changed or given back. The name of a lane reveals nothing of the
+-- values, not even to those who guess. Called for rows of all tasks, hence without settings of its own. Of jobs of one lane and time that a
+-- transaction parks one after the other, the first leaves the arrival.
 create or replace function "${schema}".pgworker_park() returns trigger
 language plpgsql volatile security definer as $$
 declare
@@ -100,9 +100,9 @@ end
 $$;
 comment on function "${schema}".pgworker_keep_task() is 'Keeps the row of a limited task, by whose id its jobs are limited, from being cleaned up.';
 
--- The names are the last in their order, so that what others' triggers change counts. Claims and completions call none of them; a call that adds
--- many jobs of tasks without a limit sets that (pgworker_put_all), which spares a call for each. Setting it wrongly does not help: no ordinary claim
--- takes such a job.
+-- The names are the last in their order, so that what others' triggers change counts. Claims and completions call none of them; a call that
+-- adds many jobs of tasks without a limit sets that (pgworker_put_all), which spares a call for each. Setting it wrongly does not help: no
+-- ordinary claim takes such a job.
 do $triggers$
 begin
   if not exists (

@@ -1,9 +1,8 @@
 -- Limits: claiming jobs of limited tasks, and making limits hold for jobs that are there.
 
--- Lanes and buckets are changed by those alone who have locked pgworker_limit_turn, which is always empty: one at a time in a schema. A claim
--- has the rights of who claims, so that a role that sees no job sees no payload by it. Lanes start in the order of their "pass", a virtual time,
--- which a start takes forward by 1 / weight;
--- one that has been empty begins where the others are.
+-- Lanes and buckets are changed by those alone who have locked pgworker_limit_turn, which is always empty: one at a time in a schema. A
+-- claim has the rights of who claims, so that a role that sees no job sees no payload by it. Lanes start in the order of their "pass", a
+-- virtual time, which a start takes forward by 1 / weight; one that has been empty begins where the others are.
 
 create or replace function "${schema}".pgworker_take_arrivals(moment timestamptz) returns void
 language plpgsql volatile

@@ -52,12 +52,11 @@ $$;
 comment on function "${schema}".pgworker_move_waiting(int) is
   'Moves some jobs that wait in lanes of other limits than theirs, and forgets lanes that are empty then; returns whether it has moved any. For whoever has the turn.';
 
--- Goes through the jobs in the order of their ids, once for all limits that are new: parks those that no worker holds, and gives permits to those
--- that run. A row that is locked for longer than patience allows holds up nothing: ordinary claims leave it out. Transactions that have written
--- before
--- a limit was there may still add jobs that are not parked, which later passes find: one when they have ended, one every half a minute until
--- then, and one every hour for whatever has come past the triggers. One that has a snapshot from before and has written nothing yet is not visible:
--- a limit is not settled within its first minute.
+-- Goes through the jobs in the order of their ids, once for all limits that are new: parks those that no worker holds, and gives permits to
+-- those that run. A row that is locked for longer than patience allows holds up nothing: ordinary claims leave it out. Transactions that
+-- have written before a limit was there may still add jobs that are not parked, which later passes find: one when they have ended, one
+-- every half a minute until then, and one every hour for whatever has come past the triggers. One that has a snapshot from before and has
+-- written nothing yet is not visible: a limit is not settled within its first minute.
 create or replace function "${schema}".pgworker_apply_limits(most int default 5000) returns text
 language plpgsql volatile security definer
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off set jit = off set lock_timeout = '500ms'

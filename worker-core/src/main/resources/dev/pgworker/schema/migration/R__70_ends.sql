@@ -1,10 +1,10 @@
 -- Ends of jobs that are waited for: who asks for one, the triggers that write it, who reads it, and the deletion of old ones.
 
--- A row of pgworker_ends asks for the end of a job. Two triggers on the jobs look, in the statement that ends jobs, whether their end is asked for,
--- and write it: so it does not matter who ends them. Those who ask lock the job's row first, and the triggers wait for no lock: if a stranger holds
--- our row or table, that end is lost, which pgworker_tend_ends then finds to be unknown.
--- A worker of PgWorker passes results by pgworker_note_runs, of jobs that have the flag "pgworker:result". One that begins with "!" is the reason
--- why there is none, and one that begins with "+" is not for the history.
+-- A row of pgworker_ends asks for the end of a job. Two triggers on the jobs look, in the statement that ends jobs, whether their end is
+-- asked for, and write it: so it does not matter who ends them. Those who ask lock the job's row first, and the triggers wait for no lock:
+-- if a stranger holds our row or table, that end is lost, which pgworker_tend_ends then finds to be unknown. A worker of PgWorker passes
+-- results by pgworker_note_runs, of jobs that have the flag "pgworker:result". One that begins with "!" is the reason why there is none,
+-- and one that begins with "+" is not for the history.
 
 create or replace function "${schema}".pgworker_keep_ends(job_ids bigint[], keep_for interval default null, flow boolean default false)
 returns bigint[]
@@ -146,8 +146,9 @@ comment on function "${schema}".pgworker_write_ends(boolean, bigint[], text[], t
   'for good. Of promised ones the worker knows that it is to pass the result on. Waits for nobody, and fails with a line in the log.';
 revoke execute on function "${schema}".pgworker_write_ends(boolean, bigint[], text[], text[], boolean[]) from public;
 
--- A sequence shows whether anything has ever been asked for, as no session can lock it; other schemas pay for nothing else. Called for
--- all statements that end or claim jobs, hence without settings of its own. Before anything is read from the rows it is made sure whose they are.
+-- A sequence shows whether anything has ever been asked for, as no session can lock it; schemas where nothing was pay for nothing else.
+-- Called for all statements that end or claim jobs, hence without settings of its own. Before anything is read from the rows it is made
+-- sure whose they are.
 create or replace function "${schema}".pgworker_end() returns trigger
 language plpgsql volatile security definer as $$
 declare
@@ -201,8 +202,8 @@ begin
 end
 $triggers$;
 
--- One snapshot: a job and its end are never both missing from it, unless the end was lost. Results are returned until they are four million bytes as
--- they are stored, so that a call for ten thousand of them ends; who asks again gets the others.
+-- One snapshot: a job and its end are never both missing from it, unless the end was lost. Results are returned until they are four million
+-- bytes as they are stored, so that a call for ten thousand of them ends; who asks again gets the others.
 create or replace function "${schema}".pgworker_results(job_ids bigint[])
 returns table (job_id bigint, task_identifier text, outcome text, result json, error text, ended_at timestamptz)
 language plpgsql stable security definer

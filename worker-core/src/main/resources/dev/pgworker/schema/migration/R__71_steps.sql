@@ -3,9 +3,9 @@
 -- A record is written only by the claim that holds the job: its row is locked in share mode until the record is committed, so that no recovery,
 -- which changes that row, comes between. Records have the job's revision: a job that is added again by its key does other work, and begins anew.
 --
--- A signal and a wait of its name find each other though neither waits for the other: both are fresh when they are written. A look at a fresh one
--- sees all of the other kind that were committed before; so of two that were written at the same time the one that is looked at later
--- finds the other. A row that is locked is passed over and stays fresh.
+-- A signal and a wait of its name find each other though neither waits for the other: both are fresh when they are written. A look at a
+-- fresh one sees all of the other kind that were committed before; so of two that were written at the same time the one that is looked at
+-- later finds the other. A row that is locked is passed over and stays fresh.
 
 create or replace function "${schema}".pgworker_end_step(
   worker_id text, job_id bigint, claims timestamptz[], name text, kind text, micros bigint, result_type text, result text

@@ -1,9 +1,9 @@
 -- Flows: jobs that wait for jobs.
 --
--- A job that waits for others, a *successor*, is an ordinary job whose run_at is in the year 9999. An *edge* stands for each job that it waits
--- for, a *predecessor*. All jobs of flows have a row in pgworker_ends, where the trigger on the jobs writes what has become of them, however they
--- end. Only pgworker_release_successors continues from there, one session at a time, and never in a statement that ends a job. So
--- statements that end jobs never wait for each other, and a successor is released exactly once.
+-- A job that waits for others, a *successor*, is an ordinary job whose run_at is in the year 9999. An *edge* stands for each job that it
+-- waits for, a *predecessor*. All jobs of flows have a row in pgworker_ends, where the trigger on the jobs writes what has become of them,
+-- however they end. Only pgworker_release_successors continues from there, one session at a time, and never in a statement that ends a job.
+-- So statements that end jobs never wait for each other, and a successor is released exactly once.
 --
 -- A successor is changed only while its run_at is still that of a job that waits. One that gets another time leaves its flow.
 
@@ -85,9 +85,9 @@ $$;
 comment on function "${schema}".pgworker_refuse_circles(bigint[]) is 'Fails if one of the jobs waits, through others, for itself.';
 revoke execute on function "${schema}".pgworker_refuse_circles(bigint[]) from public;
 
--- A job that waits is this transaction's own: so no worker can have started it, and a role that adds jobs can hold up only those.
--- Edges of a job that has been given another time since belong to a wait that is over, for example of a job that was added again by its key.
--- A job whose id is greater than those of its predecessors, and for which no job waits yet, closes no circle.
+-- A job that waits is this transaction's own: so no worker can have started it, and a role that adds jobs can hold up only those. Edges of
+-- a job that has been given another time since belong to a wait that is over, for example of a job that was added again by its key. A job
+-- whose id is greater than those of its predecessors, and for which no job waits yet, closes no circle.
 create or replace function "${schema}".pgworker_run_all_after(
   successors bigint[], predecessors bigint[], waiting bigint[], on_failures text[]
 ) returns void

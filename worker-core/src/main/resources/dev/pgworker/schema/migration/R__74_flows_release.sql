@@ -3,8 +3,8 @@
 -- No call waits for a lock here. What another session holds, or a user's trigger refuses, is tried again later, and holds up nothing
 -- else. Each call does a bounded piece.
 
--- An edge and the job that it leads to are locked both or neither, so what is noted of the one is noted of the other. Locked ones do not count to
--- the limit, so that they stand before no others.
+-- An edge and the job that it leads to are locked both or neither, so what is noted of the one is noted of the other. Locked ones do not
+-- count to the limit, so that they stand before no others.
 create or replace function "${schema}".pgworker_note_ends() returns boolean
 language plpgsql volatile
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
@@ -165,8 +165,8 @@ begin
   update "${schema}".pgworker_flow_waits w set look = false where w.job_id = any(decided.waiting);
   done := "${schema}".pgworker_settle(decided.settled, decided.run_ats, decided.errors, false)
     || "${schema}".pgworker_settle(decided.removed, null, null, true);
-  -- A job that has been given another time, has been failed by hand, or is gone, no longer waits. The others that have not been changed are locked,
-  -- or a trigger refuses them.
+  -- A job that has been given another time, has been failed by hand, or is gone, no longer waits. The others that have not been changed are
+  -- locked, or a trigger refuses them.
   with kept as materialized (
     select j.id from (select unnest(decided.settled || decided.removed) except select unnest(done)) u(id)
     join "${schema}"._private_jobs j on j.id = u.id and j.run_at = "${schema}".pgworker_forever() and j.attempts < j.max_attempts),

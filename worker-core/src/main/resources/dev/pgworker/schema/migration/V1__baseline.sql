@@ -27,12 +27,12 @@ set local client_min_messages = warning;
 -- 1 Adoption ------------------------------------------------------------------------------------------------------------------
 
 -- All locks on tables that other workers may be using, before anything else is done: in one order, and none is waited for any longer when
--- lock_timeout has passed since the first. So no session waits for this script longer than that and the moment it runs; and as the time is shorter
--- than deadlock_timeout, no other session fails by a deadlock with it. The caller repeats a run that got no lock.
--- The order is the one in which others take theirs, so circles are rare: who adds jobs looks at the tasks first and keeps that lock
--- until the transaction ends; once this script has it, those left have claimed or completed jobs, and continue with the queues.
--- The ledger is locked against migrations of others, tasks and jobs against changes where PgWorker's triggers are missing. Administrators,
--- and the oldest of the peers, make the ledger without the column "breaking".
+-- lock_timeout has passed since the first. So no session waits for this script longer than that and the moment it runs; and as the time is
+-- shorter than deadlock_timeout, no other session fails by a deadlock with it. The caller repeats a run that got no lock. The order is the
+-- one in which others take theirs, so circles are rare: who adds jobs looks at the tasks first and keeps that lock until the transaction
+-- ends; once this script has it, those left have claimed or completed jobs, and continue with the queues. The ledger is locked against
+-- migrations of others, tasks and jobs against changes where PgWorker's triggers are missing. Administrators, and the oldest of the peers,
+-- make the ledger without the column "breaking".
 do $lock$
 declare
   deadline constant timestamptz := clock_timestamp() + (
@@ -148,8 +148,8 @@ create table if not exists "${schema}"._private_job_queues (
   is_available boolean generated always as (locked_at is null) stored not null
 );
 
--- key carries a plain unique constraint, not a partial index: statements of the peers and of migrations they may add have "on conflict (key)", which
--- only the plain one answers.
+-- key carries a plain unique constraint, not a partial index: statements of the peers and of migrations they may add have "on conflict
+-- (key)", which only the plain one answers.
 create table if not exists "${schema}"._private_jobs (
   id bigint generated always as identity constraint jobs_pkey1 primary key,
   job_queue_id int,
@@ -201,8 +201,8 @@ create table if not exists "${schema}".pgworker_recoveries (
 comment on table "${schema}".pgworker_recoveries is
   'Number of times jobs were recovered from dead workers, valid while a job has the given revision; the job may no longer exist.';
 
--- A running job whose key is taken or removed is *retired*: no key and no attempts left, like a job without a key on its last attempt. This table
--- distinguishes the two, and has no rows of jobs that are gone in the same way.
+-- A running job whose key is taken or removed is *retired*: no key and no attempts left, like a job without a key on its last attempt. This
+-- table distinguishes the two, and has no rows of jobs that are gone in the same way.
 create table if not exists "${schema}".pgworker_retirements (
   job_id bigint constraint pgworker_retirements_pkey primary key,
   removed boolean not null
@@ -210,9 +210,9 @@ create table if not exists "${schema}".pgworker_retirements (
 comment on table "${schema}".pgworker_retirements is
   'Jobs that were superseded by a newer job with their key, or removed by key, while they ran; the job may no longer exist.';
 
--- A running job that is cancelled is retired as well, and deleted when its run ends otherwise than by success. That outcome is written in the same
--- transaction; so a row without an outcome whose job is gone is that of a job that succeeded, which costs completions
--- nothing. Rows stay for an hour after the end, for those who ask.
+-- A running job that is cancelled is retired as well, and deleted when its run ends otherwise than by success. That outcome is written in
+-- the same transaction; so a row without an outcome whose job is gone is that of a job that succeeded, which costs completions nothing.
+-- Rows stay for an hour after the end, for those who ask.
 create table if not exists "${schema}".pgworker_cancellations (
   job_id bigint constraint pgworker_cancellations_pkey primary key,
   requested_at timestamptz not null,
@@ -295,8 +295,9 @@ comment on table "${schema}".pgworker_samples is
 -- Recurring jobs that are created at run time. A worker that executes one locks its row, adds the job and sets the next time in one
 -- transaction, so that each time is executed once. next_at is -infinity where a worker has to find out when it is due, as only Java knows
 -- all grammars, and null where nothing will be due: it has ended, or waits for the end of its last job (awaits_end), or has a problem.
--- Until retry_at no worker looks at one that has failed, and one with many missed executions has its turn then: others are not to wait behind them.
--- Workers read hundreds at a time, hence the limit of the payload. The names are in the order of their characters, which prefixes and pages need.
+-- Until retry_at no worker looks at one that has failed, and one with many missed executions has its turn then: others are not to wait
+-- behind them. Workers read hundreds at a time, hence the limit of the payload. The names are in the order of their characters, which
+-- prefixes and pages need.
 create table if not exists "${schema}".pgworker_schedules (
   name text collate "C" constraint pgworker_schedules_pkey primary key
     constraint pgworker_schedules_name_check check (length(name) between 1 and 128),
@@ -429,8 +430,8 @@ create index if not exists pgworker_history_lost_at on "${schema}".pgworker_hist
 comment on table "${schema}".pgworker_history_losses is
   'How many ends of jobs of the last day the history does not show, and why. Rows of one hour and reason are combined when there are many.';
 
--- Limits of the cluster, see R__60_limits.sql. A limit is one of concurrency, one of rate or a fair share. Adding and ending jobs write nothing of
--- what follows but arrivals, for which no session waits.
+-- Limits of the cluster, see R__60_limits.sql. A limit is one of concurrency, one of rate or a fair share. Adding and ending jobs write
+-- nothing of what follows but arrivals, for which no session waits.
 create table if not exists "${schema}".pgworker_limits (
   id int generated always as identity constraint pgworker_limits_pkey primary key,
   name text collate "C" not null constraint pgworker_limits_name_key unique
@@ -519,8 +520,8 @@ insert into "${schema}".pgworker_limit_salt (salt)
   where not exists (select from "${schema}".pgworker_limit_salt);
 comment on table "${schema}".pgworker_limit_salt is 'What makes the names of lanes tell nothing of the values they stand for.';
 
--- Ends that are waited for, see R__70_ends.sql. The row of a job is written by the transaction that asks for its end, which is usually the one
--- that adds it. Other jobs have none. It outlives its job by keep_for, and is kept for as long as jobs wait that are to start after it.
+-- Ends that are waited for, see R__70_ends.sql. The row of a job is written by the transaction that asks for its end, which is usually the
+-- one that adds it. Other jobs have none. It outlives its job by keep_for, and is kept for as long as jobs wait that are to start after it.
 create table if not exists "${schema}".pgworker_ends (
   job_id bigint constraint pgworker_ends_pkey primary key,
   task_identifier text not null,
@@ -666,10 +667,9 @@ begin
 end
 $view$;
 
--- Only in a new schema: what others have made stays as it is. The ledger gets its rows in the last chapter.
--- The peers enable row level security without a policy: a role that does not own the tables sees no row, even with rights, for example default ones.
--- The guide has the policies that let a role in.
--- A setting shows R__00_indexes.sql that the tables are new.
+-- Only in a new schema: what others have made stays as it is. The ledger gets its rows in the last chapter. The peers enable row level
+-- security without a policy: a role that does not own the tables sees no row, even with rights, for example default ones. The guide has the
+-- policies that let a role in. A setting shows R__00_indexes.sql that the tables are new.
 do $new$
 begin
   if not exists (select from "${schema}".migrations) then
@@ -696,11 +696,10 @@ $new$;
 
 -- 3 Ledger --------------------------------------------------------------------------------------------------------------------
 
--- Both peers look at the highest id only, so 20 keeps Node.js from migrating over this schema, and Rust as far as it knows no
--- higher one. Node.js calls 19 breaking, Rust does not: it is, because workers that know nothing of it fetch several jobs of one
--- queue at once. Rust workers that support this schema know 19 and continue.
--- Any Node.js worker stops when it is notified of a breaking migration, whatever its number. That is done only where 19 was missing:
--- there, none can be running that knows it.
+-- Both peers look at the highest id only, so 20 keeps Node.js from migrating over this schema, and Rust as far as it knows no higher one.
+-- Node.js calls 19 breaking, Rust does not: it is, because workers that know nothing of it fetch several jobs of one queue at once. Rust
+-- workers that support this schema know 19 and continue. Any Node.js worker stops when it is notified of a breaking migration, whatever its
+-- number. That is done only where 19 was missing: there, none can be running that knows it.
 do $ledger$
 declare
   newest int;

@@ -77,7 +77,8 @@ public final class AnnouncedClaims {
      * Claims a job, or does not.
      *
      * @param connection in auto-commit mode and in no transaction
-     * @return whether it need not be looked for any more, because it was claimed here or is not for ordinary claims of this worker
+     * @return whether it need not be looked for any more, because it was claimed here or is not for ordinary claims of
+     *     this worker
      * @throws SQLException if the connection is broken
      */
     public boolean claim(Connection connection, long jobId) throws SQLException {

@@ -96,7 +96,8 @@ public final class Claims {
      *
      * @param count how many jobs it brought
      * @param full whether there may be more
-     * @param again whether it is worth claiming again soon, because a row was locked for the moment, or there may be more
+     * @param again whether it is worth claiming again soon, because a row was locked for the moment, or there may be
+     *     more
      */
     public record Result(int count, boolean full, boolean again) {
 
@@ -282,7 +283,8 @@ public final class Claims {
     }
 
     /**
-     * Returns who has been in the way of claims for longer than that; null if none is found. May be called from any thread.
+     * Returns who has been in the way of claims for longer than that; null if none is found. May be called from any
+     * thread.
      *
      * @param asked on whose connections
      */

@@ -63,7 +63,9 @@ public final class DirectTasks {
         signal.tasksMayHaveChanged();
     }
 
-    /** Notes that another chain waits for a handler that takes long. While all do, jobs are claimed in the ordinary way. */
+    /**
+     * Notes that another chain waits for a handler that takes long. While all do, jobs are claimed in the ordinary way.
+     */
     public void isHeldUp() {
         if (heldUp.incrementAndGet() == CHAINS) {
             signal.tasksMayHaveChanged();

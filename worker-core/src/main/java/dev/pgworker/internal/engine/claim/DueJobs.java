@@ -202,7 +202,10 @@ public final class DueJobs {
         lookWanted.set(true);
     }
 
-    /** Returns how long until a look that was asked for is to be made; a very long time if there is none, or another thread makes it. */
+    /**
+     * Returns how long until a look that was asked for is to be made; a very long time if there is none, or another
+     * thread makes it.
+     */
     public long nanosUntilLook() {
         return lookWanted.get() && isLookCheap() && floors.areKnown() ? earliestLook - System.nanoTime() : NEVER;
     }

@@ -25,8 +25,8 @@ import dev.pgworker.internal.store.ClaimStore.First;
 import dev.pgworker.internal.store.Claimed;
 
 /**
- * Claims jobs of limited tasks: at a notice that one waits or that a permit is free, when time brings one, and at each poll. What
- * keeps it from that delays jobs of other tasks by a tenth of a second at most, and ever more rarely.
+ * Claims jobs of limited tasks: at a notice that one waits or that a permit is free, when time brings one, and at each
+ * poll. What keeps it from that delays jobs of other tasks by a tenth of a second at most, and ever more rarely.
  *
  * <p>Owned by the thread that claims, but for methods whose comment allows others.
  */

@@ -9,8 +9,8 @@ import dev.pgworker.internal.engine.run.Ownership;
 import dev.pgworker.internal.lifecycle.PeriodicService;
 
 /**
- * Looks at all jobs for what was not announced, while the thread that claims does not, because it has other things to do or a look takes
- * long: much is left of finished jobs then. It takes a fiftieth of the time.
+ * Looks at all jobs for what was not announced, while the thread that claims does not, because it has other things to
+ * do or a look takes long: much is left of finished jobs then. It takes a fiftieth of the time.
  */
 public final class Looks extends PeriodicService {
 

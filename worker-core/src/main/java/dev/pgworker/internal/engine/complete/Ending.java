@@ -32,7 +32,9 @@ final class Ending {
     /** By {@link System#nanoTime}. */
     long waitUntil;
 
-    /** The failure that shows that there is no room for it on a disk of the server; null if it waits for another reason. */
+    /**
+     * The failure that shows that there is no room for it on a disk of the server; null if it waits for another reason.
+     */
     @Nullable Throwable fullDisk;
 
     /** Whether it has been logged that it waits though others are written. */

@@ -144,7 +144,10 @@ public final class JobCompleter extends BackgroundService {
         awaitBusy();
     }
 
-    /** Where only busy jobs are left they are being changed in an open transaction, which may take long. So may a refusal. */
+    /**
+     * Where only busy jobs are left they are being changed in an open transaction, which may take long. So may a
+     * refusal.
+     */
     private void awaitBusy() throws InterruptedException {
         if (group.isEmpty()) {
             busy.reset();

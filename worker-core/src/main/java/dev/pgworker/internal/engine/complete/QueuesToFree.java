@@ -18,8 +18,9 @@ import dev.pgworker.internal.store.HeldQueue;
 import dev.pgworker.internal.store.OutcomeStore;
 
 /**
- * The queues of which nothing is left here, until they are free. A long lock of one's row holds up that queue, and others
- * that are to be freed for a moment. Owned by {@code worker-complete}, but for methods whose comment allows others.
+ * The queues of which nothing is left here, until they are free. A long lock of one's row holds up that queue, and
+ * others that are to be freed for a moment. Owned by {@code worker-complete}, but for methods whose comment allows
+ * others.
  */
 final class QueuesToFree {
 

@@ -38,8 +38,8 @@ import dev.pgworker.internal.store.WriteResult;
 import dev.pgworker.job.Job;
 
 /**
- * Compares on {@code worker-reconcile} what this worker holds by the database with what the worker knows, and corrects differences: no other worker
- * would, because this one lives.
+ * Compares on {@code worker-reconcile} what this worker holds by the database with what the worker knows, and corrects
+ * differences: no other worker would, because this one lives.
  *
  * <ul>
  *   <li>Every second: claims that are known but that no thread runs, gives back or writes are given back.

@@ -11,8 +11,9 @@ import dev.pgworker.internal.failure.WorkerLog;
 import dev.pgworker.internal.store.OutcomeStore;
 
 /**
- * Judges whether an outcome that the database refuses is to blame for that itself: if others are written meanwhile, or if the database confirms that
- * when it is asked, after a while in which none is written. Owned by {@code worker-complete}.
+ * Judges whether an outcome that the database refuses is to blame for that itself: if others are written meanwhile, or
+ * if the database confirms that when it is asked, after a while in which none is written. Owned by {@code
+ * worker-complete}.
  */
 final class Refusals {
 
@@ -53,7 +54,10 @@ final class Refusals {
         refusedSince = null;
     }
 
-    /** Throws the failure unless a server that works has answered with it, which may concern one row, whatever it reports. */
+    /**
+     * Throws the failure unless a server that works has answered with it, which may concern one row, whatever it
+     * reports.
+     */
     void requireAnswer(Throwable e) throws SQLException {
         if (DatabaseFailure.of(e) == DatabaseFailure.OUTAGE && !DatabaseFailure.isAnswer(e)) {
             refusedSince = null;

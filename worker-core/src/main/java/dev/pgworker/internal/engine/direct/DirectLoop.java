@@ -23,8 +23,9 @@ import dev.pgworker.internal.store.DirectStore;
 import dev.pgworker.internal.store.Look;
 
 /**
- * Locks jobs of direct tasks, runs them on its own thread and deletes them, all in one transaction, again and again: one of the
- * chains {@code worker-direct-1} and so on. {@link DueJobs} decides where to look and when; {@link DirectBatch} does the rest.
+ * Locks jobs of direct tasks, runs them on its own thread and deletes them, all in one transaction, again and again:
+ * one of the chains {@code worker-direct-1} and so on. {@link DueJobs} decides where to look and when; {@link
+ * DirectBatch} does the rest.
  */
 final class DirectLoop extends BackgroundService {
 
@@ -213,8 +214,8 @@ final class DirectLoop extends BackgroundService {
     }
 
     /**
-     * Returns the jobs that a batch may run. The others are not to stay locked meanwhile: no session that adds a job under a key is to wait for the
-     * batch, least of all one of its handlers.
+     * Returns the jobs that a batch may run. The others are not to stay locked meanwhile: no session that adds a job
+     * under a key is to wait for the batch, least of all one of its handlers.
      */
     private List<ClaimedJob> fit(
             DirectStore.Session open, Collection<String> forbidden, Floors.Reading reading, Claimed taken)

@@ -13,9 +13,9 @@ import tools.jackson.databind.json.JsonMapper;
 import dev.pgworker.internal.store.Floor.Kind;
 
 /**
- * The content of notifications of jobs: that of the schema's functions has when the first job is due and which priorities the jobs
- * have, and that of one job that is due, or of jobs that a limit has kept waiting, which ones they are. Any role may send anything, and believing it
- * costs a look; peers send nothing of the kind. Thread-safe.
+ * The content of notifications of jobs: that of the schema's functions has when the first job is due and which
+ * priorities the jobs have, and that of one job that is due, or of jobs that a limit has kept waiting, which ones they
+ * are. Any role may send anything, and believing it costs a look; peers send nothing of the kind. Thread-safe.
  */
 public final class JobAnnouncements {
 
@@ -51,7 +51,8 @@ public final class JobAnnouncements {
     /**
      * Takes note of a notification.
      *
-     * @return the id of the only job, which was due when it was added, and is in no queue; null if there are others, or the text does not have it
+     * @return the id of the only job, which was due when it was added, and is in no queue; null if there are others, or
+     *     the text does not have it
      */
     public @Nullable Long made(String text) {
         JsonNode said = read(text);

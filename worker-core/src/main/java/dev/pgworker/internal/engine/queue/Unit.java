@@ -91,7 +91,10 @@ final class Unit implements Comparable<Unit> {
         /** With its payload once that is read. Set by {@link InFlight}. */
         volatile Job job;
 
-        /** Whether it waits for a handler, and was not taken to run it or to give it back. Guarded by the {@link LocalQueue}. */
+        /**
+         * Whether it waits for a handler, and was not taken to run it or to give it back. Guarded by the {@link
+         * LocalQueue}.
+         */
         boolean waits;
 
         LocalJob(ClaimedJob claimed, Unit unit, long at) {

@@ -112,8 +112,8 @@ final class AttemptSupervisor {
     }
 
     /**
-     * Notifies the attempts of these claims, and those that are just beginning, that their jobs have been cancelled, each once; then they
-     * are interrupted, and in the end abandoned. Takes the place of what was given before.
+     * Notifies the attempts of these claims, and those that are just beginning, that their jobs have been cancelled,
+     * each once; then they are interrupted, and in the end abandoned. Takes the place of what was given before.
      */
     void cancel(Set<Claim> claims) {
         cancelled = claims;

@@ -190,7 +190,10 @@ public final class JobExecutor {
         return null;
     }
 
-    /** Passes an outcome on. Until then the attempt counts as running; the reconciler finds a claim that no thread has any more. */
+    /**
+     * Passes an outcome on. Until then the attempt counts as running; the reconciler finds a claim that no thread has
+     * any more.
+     */
     private void end(Attempt attempt, EncodedOutcome outcome) {
         try {
             pipeline.report(attempt, outcome.outcome());
@@ -302,8 +305,8 @@ public final class JobExecutor {
     }
 
     /**
-     * Ends jobs that have been cancelled: those that wait for a handler do not start, and handlers that run are notified, interrupted and in
-     * the end abandoned. Takes the place of what was given before.
+     * Ends jobs that have been cancelled: those that wait for a handler do not start, and handlers that run are
+     * notified, interrupted and in the end abandoned. Takes the place of what was given before.
      *
      * @param held the jobs that are cancelled, each with the time that its lock has, which may have been renewed
      * @return false if one of them is not here yet, or about to begin: to be called again

@@ -48,8 +48,9 @@ public final class RunResults {
     }
 
     /**
-     * Returns a result as JSON text of ASCII characters; null if it is null or too long, or if none is kept. Of what is waited for, the text begins
-     * with + if it is too long for the history, and is the reason after a ! if it is too long for those who wait as well.
+     * Returns a result as JSON text of ASCII characters; null if it is null or too long, or if none is kept. Of what is
+     * waited for, the text begins with + if it is too long for the history, and is the reason after a ! if it is too
+     * long for those who wait as well.
      *
      * @throws dev.pgworker.task.PayloadException if it cannot be encoded
      */
