@@ -53,7 +53,10 @@ export function Menu({ label, icon = "more", items, children }) {
   useDismiss(box, open, () => setOpen(false));
   useEffect(() => {
     if (open) {
-      box.current.querySelector("[role=menuitem]")?.focus();
+      const menu = box.current.querySelector("[role=menu]");
+      // It ends where the button ends, unless the window is too narrow.
+      menu.style.right = Math.min(0, menu.getBoundingClientRect().left - 8) + "px";
+      menu.querySelector("[role=menuitem]")?.focus();
     }
   }, [open]);
 
