@@ -85,6 +85,7 @@ function Pill({ label, value, clear, children }) {
   const [open, setOpen] = useState(false);
   const box = useRef(null);
   useDismiss(box, open, () => setOpen(false));
+  const focus = () => box.current.querySelector("button").focus();
   useEffect(() => {
     if (open) {
       box.current.querySelector("input")?.focus();
@@ -96,10 +97,10 @@ function Pill({ label, value, clear, children }) {
     </button>
     ${
       value &&
-      html`<button type="button" class="pill-clear" aria-label=${`Remove filter ${label}`} onClick=${clear}>
+      html`<button type="button" class="pill-clear" aria-label=${`Remove filter ${label}`} onClick=${() => (clear(), focus())}>
       <${Icon} name="close" size=${12} /></button>`
     }
-    ${open && html`<div class="popover pill-popover">${children(() => setOpen(false))}</div>`}
+    ${open && html`<div class="popover pill-popover">${children(() => (setOpen(false), focus()))}</div>`}
   </div>`;
 }
 

@@ -40,14 +40,15 @@ export function SavedFilters({ page, query }) {
   const [open, setOpen] = useState(false);
   const box = useRef(null);
   useDismiss(box, open, () => setOpen(false));
+  const focus = () => box.current.querySelector("button").focus();
   return html`<div class="pill" ref=${box}>
     <button type="button" class="pill-main" aria-expanded=${open ? "true" : "false"} onClick=${() => setOpen(!open)}>
       <span>Saved filters</span><${Icon} name="down" size=${12} /></button>
-    ${open && html`<${List} page=${page} query=${query} close=${() => setOpen(false)} />`}
+    ${open && html`<${List} page=${page} query=${query} focus=${focus} close=${() => (setOpen(false), focus())} />`}
   </div>`;
 }
 
-function List({ page, query, close }) {
+function List({ page, query, focus, close }) {
   const all = useStore(saved);
   const [name, setName] = useState("");
   const mine = all.filter((one) => one.page === page);
@@ -66,7 +67,7 @@ function List({ page, query, close }) {
       (one) => html`<li key=${one.name}>
         <${Link} to=${href([page], one.query)} onClick=${close}><${OneLine} text=${one.name} /></${Link}>
         <${Button} kind="quiet" icon="close" aria-label=${`Delete filter ${one.name}`}
-          onClick=${() => keep(without(one.name))} /></li>`,
+          onClick=${() => (keep(without(one.name)), focus())} /></li>`,
     )}</ul>
     ${
       !empty &&
