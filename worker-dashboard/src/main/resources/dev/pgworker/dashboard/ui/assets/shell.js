@@ -198,7 +198,7 @@ function ConnectionNotice() {
   if (state === "down") {
     return html`<div class="page-notice" role="alert"><${Notice} level="error">
       <p><strong>The database cannot be reached.</strong> <${Foreign} text=${error} most=${1000} /></p>
-      <p>What is shown is the last known state. Jobs go on by themselves when the database is back.</p>
+      <p>What is shown is the last known state. Jobs continue by themselves when the database is back.</p>
     </${Notice}></div>`;
   }
   if (state === "reconnecting") {

@@ -76,7 +76,7 @@ function LimitDialog({ limit, changed, close }) {
         html`<${TextField} of=${fields} name="weights" class="mono" placeholder="acme=3, globex=0.5"
         label="Weights of values; the others weigh 1" />`
       }
-      <p class="muted form-note">Until the jobs that wait have been gone through, no job of the tasks starts. Jobs that run go on.</p>`}
+      <p class="muted form-note">No job of these tasks starts until all waiting jobs have been checked. Running jobs continue.</p>`}
   </${FormDialog}>`;
 }
 

@@ -57,7 +57,7 @@ const WORDS = {
   run: (step) => `attempt ${step.attempt}`,
   transaction: (step) => `attempt ${step.attempt}, in a transaction`,
   wait: (step) =>
-    step.endedAt === null ? "waits for this signal" : step.timedOut ? "no signal came in time" : "signal received",
+    step.endedAt === null ? "for this signal" : step.timedOut ? "no signal came in time" : "signal received",
   sleep: (step) => (step.endedAt === null ? "sleeps" : "slept"),
 };
 
@@ -77,7 +77,7 @@ function SignalDialog({ name, reload, close }) {
     reload();
   };
   return html`<${Confirm} title="Send a signal?" action="Send" run=${run} close=${close}>
-    <p>The job that has waited longest for <${OneLine} text=${name} class="strong" /> receives it and goes on.</p>
+    <p>The job that has waited longest for <${OneLine} text=${name} class="strong" /> receives it and continues.</p>
     <${PayloadField} value=${payload} onChange=${setPayload} />
   </${Confirm}>`;
 }

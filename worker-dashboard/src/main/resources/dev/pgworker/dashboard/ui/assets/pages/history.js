@@ -99,7 +99,7 @@ function columnsFor(entries) {
 function NoEntries({ filters, limited }) {
   const filtered = Object.keys(filters).length > 0;
   return html`<${Empty} icon="search" title=${filtered ? "Nothing in the history matches" : "Nothing has ended yet"}>
-    ${limited && html`<p>Only the newest entries were searched; go on with “Next”, or narrow the filter.</p>`}
+    ${limited && html`<p>Only the newest entries were searched; continue with “Next”, or narrow the filter.</p>`}
   </${Empty}>`;
 }
 

@@ -157,7 +157,7 @@ function Cancelling({ cancellation }) {
     text=${cancellation.requestedBy} class="strong" />`
   } <${Since} iso=${cancellation.requestedAt} /> ago. ${
     cancellation.state === "marked"
-      ? "Its worker cannot be notified: this run goes on to its end, and the job never runs again."
+      ? "Its worker cannot be notified: this run continues to its end, and the job never runs again."
       : "Its worker has been notified. If the handler fails now, the job is deleted; if it succeeds, the job has succeeded."
   }</p></${Notice}>`;
 }

@@ -71,7 +71,7 @@ export function LimitsPage() {
   useRowKeys();
   return html`<${Page} title="Limits" actions=${html`<${RefreshButton} resource=${list} />
     <${NewLimitButton} changed=${list.reload} />`}>
-    <p class="lead">Limits bind all PgWorkers: how many jobs run at the same time, how many start in a period, or in which shares.</p>
+    <p class="lead">A limit applies to all workers together: how many jobs run at the same time, how many start in a period, or what share each value gets.</p>
     <${Loaded} resource=${list} lines=${6}>
       ${(data) =>
         data.limits.length === 0
@@ -140,8 +140,8 @@ function whyNoForm(limit) {
 function Actions({ limit, api, reload }) {
   return html`
     <${ActionButton} action="limit" icon="limits" whyOff=${whyNoForm(limit)} onClick=${() => openLimitForm(limit, reload)}>Change</${ActionButton}>
-    <${ActionButton} action="limit" icon="trash" whyOff=${limit.phase === "removing" ? "It has been deleted." : null}
-      onClick=${() => openDeleteLimit(api, limit, reload)}>Delete</${ActionButton}>`;
+    <${ActionButton} action="limit" icon="trash" class="danger-text" whyOff=${limit.phase === "removing" ? "It has been deleted." : null}
+      onClick=${() => openDeleteLimit(api, limit, reload)}>Delete …</${ActionButton}>`;
 }
 
 function Body({ limit, after }) {

@@ -74,7 +74,13 @@ function Actions({ schedule, act, reload }) {
       whyOff: whyNot("schedule") ?? whyNoForm(schedule),
       onSelect: () => openScheduleForm(schedule, reload),
     },
-    { label: "Delete", icon: "trash", danger: true, whyOff: whyNot("schedule"), onSelect: () => act.remove(schedule) },
+    {
+      label: "Delete …",
+      icon: "trash",
+      danger: true,
+      whyOff: whyNot("schedule"),
+      onSelect: () => act.remove(schedule),
+    },
   ];
   return html`
     <${ActionButton} action="cron" icon="play" kind="primary" whyOff=${unread} onClick=${() => act.trigger(schedule)}>Run now</${ActionButton}>
@@ -111,14 +117,14 @@ function Problem({ schedule, act, reload }) {
   const remedy = schedule.next
     ? "It is tried again by itself, and at once when it is changed."
     : changeable
-      ? "Change it accordingly, and it goes on by itself."
+      ? "Change it accordingly, and it continues by itself."
       : schedule.declared
         ? "Change it where it is declared, and start that application again."
         : "Write it again by SQL or RecurringJobs, or delete it.";
   return html`<${Notice} level="error" actions=${
     changeable
       ? html`<${ActionButton} action="schedule" onClick=${() => openScheduleForm(schedule, reload)}>Change</${ActionButton}>`
-      : html`<${ActionButton} action="schedule" onClick=${() => act.remove(schedule)}>Delete</${ActionButton}>`
+      : html`<${ActionButton} action="schedule" onClick=${() => act.remove(schedule)}>Delete …</${ActionButton}>`
   }>
     <p><strong>It is not executed.</strong> <${Foreign} text=${schedule.problem} most=${2000} /></p>
     <p>${remedy}</p>
