@@ -105,6 +105,12 @@ class ActionsTest extends DashboardTest {
         assertThat(browser.text("main [role=menu]"))
                 .contains("Complete", "Fail", "Delete")
                 .doesNotContain("Cancel");
+        browser.press("main", "More");
+        browser.resize(375, 900);
+        browser.press("main", "More");
+        assertThat(browser.run("return document.querySelector('main [role=menu]').getBoundingClientRect().left >= 0"))
+                .as("the menu is in the window")
+                .isEqualTo(true);
 
         Job running = stock.heldByNode();
         browser.open("jobs/" + running.id());
@@ -190,6 +196,8 @@ class ActionsTest extends DashboardTest {
         browser.press("main", "Labels <b>");
         browser.await(() -> browser.address().equals("jobs?state=failed&task=print_label"));
         browser.await(() -> browser.rows().equals(List.of(String.valueOf(failed.id()))));
+        // The next key starts at the button.
+        assertThat(browser.run("return document.activeElement.innerText")).isEqualTo("Saved filters");
         browser.open("history");
         browser.press("main", "Saved filters");
         browser.awaitText("main .saved-filters", "None yet");
@@ -422,7 +430,7 @@ class ActionsTest extends DashboardTest {
         browser.press("main", "Resume");
         browser.awaitText("main h1", "active");
         browser.press("main", "More actions");
-        browser.press("main", "Delete");
+        browser.press("main", "Delete …");
         confirm();
         browser.await(() -> browser.address().equals("recurring"));
         assertThat(shop.schedules().find(name)).isEmpty();
@@ -460,7 +468,7 @@ class ActionsTest extends DashboardTest {
         confirm();
         browser.awaitText("main aside", "900 starts in 1 minute, burst 10, per tenant.id");
 
-        browser.press("main", "Delete");
+        browser.press("main", "Delete …");
         browser.awaitText("dialog", "become available");
         confirm();
         browser.awaitText("main", "There is no such limit");
