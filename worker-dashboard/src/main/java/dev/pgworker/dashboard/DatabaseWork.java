@@ -6,6 +6,7 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
@@ -35,6 +36,9 @@ final class DatabaseWork {
 
     private final ThreadPoolExecutor threads;
 
+    /** A change keeps its thread for as long as another transaction has locked what it needs; one thread is left to reads. */
+    private final Semaphore changes = new Semaphore(CONNECTIONS - 1);
+
     DatabaseWork() {
         AtomicInteger number = new AtomicInteger();
         threads = new ThreadPoolExecutor(
@@ -51,7 +55,21 @@ final class DatabaseWork {
     }
 
     <T> T change(Callable<T> work) {
-        return call(work, LONGEST_CHANGE, "The change takes long, and may still be made.");
+        return call(() -> changed(work), LONGEST_CHANGE, "The change takes long, and may still be made.");
+    }
+
+    private <T> T changed(Callable<T> work) throws Exception {
+        if (!changes.tryAcquire(1, TimeUnit.SECONDS)) {
+            throw new Refusal(
+                    503,
+                    "Nothing was changed: earlier changes still wait, perhaps for rows locked by another transaction."
+                            + " End that transaction, or try again in a moment.");
+        }
+        try {
+            return work.call();
+        } finally {
+            changes.release();
+        }
     }
 
     private <T> T call(Callable<T> work, Duration limit, String tooLong) {
