@@ -25,8 +25,9 @@ import tools.jackson.core.json.JsonFactory;
 /** Payloads, which are stored as they were written, after a look whether they are JSON. */
 final class Payloads {
 
-    /** Where an object or array that is not closed began, as the parser says it to programmers. */
-    private static final Pattern START_MARKER = Pattern.compile(" \\(start marker at .*\\)");
+    /** What the parser says to programmers: where an object or array that is not closed began, settings and their names. */
+    private static final Pattern FOR_PROGRAMMERS =
+            Pattern.compile(" \\(start marker at .*\\)|: enable `[^`]*` to allow|, from `[^`]*`");
 
     private static final Path STANDARD_INPUT = Path.of("-");
 
@@ -58,8 +59,9 @@ final class Payloads {
             throw new CommandFailure(
                     ExitStatus.USAGE,
                     source + " must be JSON: "
-                            + Text.line(
-                                    START_MARKER.matcher(e.getOriginalMessage()).replaceAll(""))
+                            + Text.line(FOR_PROGRAMMERS
+                                    .matcher(e.getOriginalMessage())
+                                    .replaceAll(""))
                             + place(e.getLocation()),
                     e);
         }

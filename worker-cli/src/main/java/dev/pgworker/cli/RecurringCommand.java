@@ -15,8 +15,7 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
-import tools.jackson.databind.JsonNode;
-import tools.jackson.databind.json.JsonMapper;
+import tools.jackson.databind.util.RawValue;
 
 import dev.pgworker.job.Job;
 import dev.pgworker.job.JobSpec;
@@ -268,7 +267,7 @@ final class RecurringCommand {
 
         @Override
         public Integer call() {
-            JsonNode object = payload == null ? null : object(payload);
+            RawValue object = payload == null ? null : object(payload);
             RecurringJobs recurring = session.recurring();
             Optional<RecurringJob> found = recurring.find(id);
             if (found.isEmpty()) {
@@ -288,12 +287,11 @@ final class RecurringCommand {
             return ExitStatus.OK;
         }
 
-        private static JsonNode object(String payload) {
-            JsonNode object = new JsonMapper().readTree(Payloads.check("--payload", payload));
-            if (!object.isObject()) {
+        private static RawValue object(String payload) {
+            if (!Payloads.check("--payload", payload).stripLeading().startsWith("{")) {
                 throw CommandFailure.usage("--payload must be a JSON object { }");
             }
-            return object;
+            return new RawValue(payload);
         }
     }
 

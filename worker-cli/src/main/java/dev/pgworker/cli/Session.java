@@ -5,10 +5,12 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
+import java.util.Set;
 import java.util.function.BiFunction;
 import java.util.function.Predicate;
 import java.util.logging.Level;
 import java.util.logging.Logger;
+import java.util.stream.Collectors;
 import javax.sql.DataSource;
 
 import org.jspecify.annotations.Nullable;
@@ -259,8 +261,10 @@ final class Session {
             String notNeeded) {
         int status = ExitStatus.OK;
         List<String> changed = new ArrayList<>();
+        // A name that cannot be one fails here, before anything is changed.
+        Set<String> known = names.stream().filter(isKnown).collect(Collectors.toSet());
         for (String name : names) {
-            if (!isKnown.test(name)) {
+            if (!known.contains(name)) {
                 say("No " + what + " " + Text.line(name));
                 status = ExitStatus.NOT_FOUND;
                 continue;

@@ -729,15 +729,18 @@ class CommandTest {
                 .isZero();
         assertThat(json().get("recurring").get(0).get("id").asString()).isEqualTo("report/a");
         assertThat(terminal.run("recurring", "resume", "b")).isZero();
+        assertThat(terminal.run("recurring", "pause", "b", "")).isEqualTo(ExitStatus.USAGE);
+        assertThat(terminal.errors()).isEqualTo("Error: id must not be empty\n");
         assertThat(terminal.run("recurring", "resume", "b", "-o", "json")).isZero();
         assertThat(terminal.errors()).isEqualTo("b was not paused\n");
 
-        assertThat(terminal.run("recurring", "trigger", "b", "--payload", "{\"n\": 1.10}", "-o", "json"))
+        assertThat(terminal.run("recurring", "trigger", "b", "--payload", "{\"n\": 1.10, \"m\": 1e999}", "-o", "json"))
                 .as(terminal.errors())
                 .isZero();
         assertThat(json().get("payload").get("n").asInt()).isEqualTo(1);
         assertThat(json().get("payload").get("_cron").get("schedule").asString())
                 .isEqualTo("b");
+        assertThat(terminal.output()).as("every digit").contains("\"n\":1.10,\"m\":1E+999");
         assertThat(terminal.run("recurring", "trigger", "b", "--payload", "[1]"))
                 .isEqualTo(ExitStatus.USAGE);
         assertThat(terminal.run("recurring", "trigger", "none")).isEqualTo(ExitStatus.NOT_FOUND);
@@ -769,6 +772,7 @@ class CommandTest {
                 "add x --payload nonsense | --payload must be JSON",
                 "add x --payload {}{} | must be one JSON value",
                 "add x --payload 1e | --payload must be JSON",
+                "add x --payload NaN | --payload must be JSON: Non-standard token 'NaN' (column",
                 "add x --payload \"\\u12\" | --payload must be JSON",
                 "add x --payload-file /nowhere | there is no such file",
                 "add x --lines | --lines needs --payload-file",
