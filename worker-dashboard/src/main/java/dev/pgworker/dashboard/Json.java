@@ -54,9 +54,13 @@ final class Json {
         }
     }
 
-    /** Says nothing of the source, which has no name. */
+    /** Says nothing of the source, which has no name, and of settings of the parser, which a visitor does not have. */
     private static String reason(JacksonException e) {
-        return String.valueOf(e.getOriginalMessage()).replaceFirst(" \\(start marker at .*", "");
+        return String.valueOf(e.getOriginalMessage())
+                .replaceAll(
+                        " \\((start marker at|bound as) .*|: (enable `|maybe a \\(non-standard\\) comment).*"
+                                + "|, from `[^`]*`| \\(`[^`]*`\\)",
+                        "");
     }
 
     private static String place(JacksonException e) {

@@ -232,7 +232,9 @@ final class WriteApi {
                     403,
                     "To retry a job with another payload, you also need the action " + DashboardAction.ADD.id() + ".");
         }
-        input.required("id");
+        for (String name : List.of("id", "payload", "updatedAt")) {
+            String unused = input.required(name);
+        }
         Set<Long> id = Set.of(Objects.requireNonNull(input.number("id")));
         JsonNode payload = payload(input);
         Instant readAs = input.instant("updatedAt");

@@ -29,7 +29,10 @@ class DatabaseWorkTest {
         assertThat(work.read(() -> "read")).isEqualTo("read");
 
         locked.countDown();
-        assertThat(changes).filteredOn(change -> change.handle((done, failure) -> failure == null).join()).hasSize(2);
+        assertThat(changes)
+                .filteredOn(change ->
+                        change.handle((done, failure) -> failure == null).join())
+                .hasSize(2);
         assertThat(work.change(() -> "changed")).isEqualTo("changed");
         work.stop();
     }

@@ -1,5 +1,6 @@
 package dev.pgworker.dashboard;
 
+import java.net.http.HttpResponse;
 import java.util.List;
 import java.util.Map;
 
@@ -102,6 +103,12 @@ class PayloadsTest {
             assertThat(http.post("/default/jobs/retry", retry(job, "{\\\"name\\\":"))
                             .statusCode())
                     .isEqualTo(400);
+            for (String missing : List.of("payload", "updatedAt")) {
+                HttpResponse<String> refused = http.post(
+                        "/default/jobs/retry",
+                        retry(job, "{}").replaceFirst("\"" + missing + "\":\"[^\"]*\"", "\"" + missing + "\":\"\""));
+                assertThat(Http.error(refused)).isEqualTo(missing + " is required.");
+            }
             JsonNode answer = http.json("/default/jobs/retry", retry(job, "{\\\"name\\\":\\\"Ada\\\"}"));
             assertThat(answer.path("changed").toString()).isEqualTo("[" + greeting + "]");
             assertThat(payload(http, greeting)).isEqualTo("{\"name\":\"Ada\"}");
