@@ -168,7 +168,8 @@ final class DatabaseAddress {
             return "5432";
         }
         if (!port.matches("[0-9]{1,5}") || Integer.parseInt(port) < 1 || Integer.parseInt(port) > 65_535) {
-            throw CommandFailure.usage("The port in the URL or in PGPORT must be a number from 1 to 65535, but is '" + Text.line(port) + "'");
+            throw CommandFailure.usage("The port in the URL or in PGPORT must be a number from 1 to 65535, but is '"
+                    + Text.line(port) + "'");
         }
         return port;
     }
