@@ -11,6 +11,7 @@ import java.util.function.Supplier;
 
 import org.jspecify.annotations.Nullable;
 import tools.jackson.core.JacksonException;
+import tools.jackson.databind.DeserializationFeature;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
@@ -26,7 +27,10 @@ import dev.pgworker.schedule.Schedule;
 /** What the endpoint shows and changes of recurring jobs. Payloads are left out. */
 final class EndpointRecurring {
 
-    private static final JsonMapper JSON = new JsonMapper();
+    /** Keeps every digit of a number. */
+    static final JsonMapper JSON = JsonMapper.builder()
+            .enable(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS)
+            .build();
 
     private static final int USUAL_RUNS = 5;
 

@@ -4,19 +4,16 @@ import java.util.Map;
 
 import org.jspecify.annotations.Nullable;
 import tools.jackson.core.JacksonException;
-import tools.jackson.databind.json.JsonMapper;
 
 import dev.pgworker.step.JobSignals;
 
 /** What the endpoint tells jobs that wait for it. */
 record EndpointSignals(JobSignals signals) {
 
-    private static final JsonMapper JSON = new JsonMapper();
-
     Object send(@Nullable String name, @Nullable String payload) {
         String given = EndpointParameters.required("name", name);
         try {
-            signals.send(given, payload == null || payload.isBlank() ? null : JSON.readTree(payload));
+            signals.send(given, payload == null || payload.isBlank() ? null : EndpointRecurring.JSON.readTree(payload));
         } catch (JacksonException e) {
             throw new IllegalArgumentException("payload must be JSON: " + e.getOriginalMessage(), e);
         }

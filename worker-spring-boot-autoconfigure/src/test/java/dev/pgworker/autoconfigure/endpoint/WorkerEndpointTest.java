@@ -568,7 +568,7 @@ class WorkerEndpointTest {
     void sendsSignalsAndShowsSteps() throws Exception {
         for (boolean shown : List.of(false, true)) {
             try (Client client = new Client("pgworker.enabled=false", "pgworker.endpoint.show-payloads=" + shown)) {
-                assertThat(client.json(client.post("/pgworker/signal", "{'name': 'go', 'payload': '17'}"))
+                assertThat(client.json(client.post("/pgworker/signal", "{'name': 'go', 'payload': '1.70'}"))
                                 .path("sent")
                                 .asString())
                         .isEqualTo("go");
@@ -582,7 +582,7 @@ class WorkerEndpointTest {
                 assertThat(db.sql("select payload from {schema}.pgworker_signals where name = 'go'")
                                 .query(String.class)
                                 .list())
-                        .contains("17");
+                        .contains("1.70");
 
                 long id = client.context
                         .getBean(JobScheduler.class)
@@ -663,7 +663,8 @@ class WorkerEndpointTest {
             assertThat(changed(client, "recurring-resume", "{'name': 'b'}")).isTrue();
 
             long job = client.json(client.post(
-                            "/pgworker/recurring-trigger", "{'name': 'report/a', 'payload': '{\\\"only\\\": 2}'}"))
+                            "/pgworker/recurring-trigger",
+                            "{'name': 'report/a', 'payload': '{\\\"only\\\": 2, \\\"exact\\\": 1.10}'}"))
                     .path("job")
                     .asLong();
             assertThat(client.context
@@ -671,7 +672,7 @@ class WorkerEndpointTest {
                             .find(job)
                             .orElseThrow()
                             .payload())
-                    .contains("\"only\":2", "\"schedule\":\"report/a\"");
+                    .contains("\"only\":2", "\"exact\":1.10", "\"schedule\":\"report/a\"");
             assertThat(changed(client, "recurring-delete", "{'name': 'b'}")).isTrue();
             assertThat(client.get("/pgworker/recurring/b").statusCode()).isEqualTo(404);
             assertThat(changed(client, "recurring-delete", "{'name': 'b'}")).isFalse();
