@@ -10,7 +10,7 @@ public enum FlowState {
     /** It waits for other jobs. */
     WAITING,
 
-    /** Its time has not come. */
+    /** It is not due yet. */
     SCHEDULED,
 
     /** It may run now. */

@@ -29,7 +29,7 @@ public record JobWait(
         /** Its worker has sent no heartbeat for longer than its threshold. */
         WORKER_DEAD,
 
-        /** Its time has not come. */
+        /** It is not due yet. */
         TIME,
 
         /** One of its steps waits for a signal. */

@@ -185,10 +185,17 @@ class ActionsTest extends DashboardTest {
         Job waiting = stock.label(1);
         browser.load("jobs?state=failed&task=print_label");
         browser.press("main", "Saved filters");
+        browser.type("main .saved-filters input", "  ");
+        assertThat(browser.run("return document.querySelector('.saved-filters form').checkValidity()"))
+                .isEqualTo(false);
+        // As another tab does.
+        browser.run(
+                "localStorage.setItem('pgworker.filters', '[{\"page\":\"jobs\",\"name\":\"Other\",\"query\":{}}]')");
         browser.type("main .saved-filters input", "Labels <b>");
         assertThat(browser.violations(null)).isEmpty();
         browser.keys(Keys.ENTER);
-        browser.awaitText("main .saved-filters li", "Labels <b>");
+        browser.awaitText("main .saved-filters ul", "Labels <b>");
+        browser.awaitText("main .saved-filters ul", "Other");
 
         browser.load("jobs");
         browser.await(() -> browser.rows().contains(String.valueOf(waiting.id())));
@@ -204,6 +211,7 @@ class ActionsTest extends DashboardTest {
 
         browser.open("jobs");
         browser.press("main", "Saved filters");
+        browser.press("main", "Delete filter Other");
         browser.press("main", "Delete filter Labels <b>");
         browser.awaitText("main .saved-filters", "None yet");
     }

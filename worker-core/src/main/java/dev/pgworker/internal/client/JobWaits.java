@@ -131,7 +131,7 @@ final class JobWaits {
             return step.isPresent()
                     ? step.get()
                     : job.attempts.made == 0
-                            ? new JobWait(Reason.TIME, job.runAt, null, "Its time has not come" + until(job) + ".")
+                            ? new JobWait(Reason.TIME, job.runAt, null, "It is not due yet" + until(job) + ".")
                             : new JobWait(
                                     Reason.RETRY,
                                     job.runAt,

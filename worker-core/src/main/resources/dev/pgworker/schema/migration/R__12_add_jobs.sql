@@ -124,7 +124,7 @@ end
 $$;
 comment on function "${schema}".pgworker_put(bigint, text, json, text, timestamptz, int, text, int, text[], text, boolean) is
   'Adds a job, or updates or replaces the one that has its key; the id given, if any, is used if a row is inserted. Raises 55P03 when '
-  'somebody holds that job, unless it may be patient.';
+  'another session holds that job, unless it may be patient.';
 grant execute on function "${schema}".pgworker_put(bigint, text, json, text, timestamptz, int, text, int, text[], text, boolean) to public;
 
 -- Element i of every array belongs to job i; an array that is null or too short stands for nulls. Each element of flags is the text

@@ -275,7 +275,7 @@ end
 $$;
 comment on function "${schema}".pgworker_claim_queued("${schema}".pgworker_request, int, "${schema}".pgworker_floor[], boolean) is
   'Locks the rows of jobs of queues that a claim takes, and those of their queues, whose ids, addresses and names it returns; and whether '
-  'to look again soon, since somebody held a row for the moment or there may be more. If there are jobs without a queue, it leaves them their places.';
+  'to look again soon, since another session held a row for the moment or there may be more. If there are jobs without a queue, it leaves them their places.';
 revoke execute on function "${schema}".pgworker_claim_queued("${schema}".pgworker_request, int, "${schema}".pgworker_floor[], boolean) from public;
 
 create or replace function "${schema}".pgworker_claim(
@@ -379,7 +379,7 @@ end
 $$;
 comment on function "${schema}".pgworker_claim("${schema}".pgworker_request, int, "${schema}".pgworker_floor[], boolean) is
   'Locks due jobs for a worker, as many as wanted, from the floors on, counts the attempt and returns them. Of a queue it takes the '
-  'first jobs, while nobody has it locked. The claim is known by its jobs'' ids and locked_at, which is the same for all. If fewer are returned than '
+  'first jobs, while it is not locked. The claim is known by its jobs'' ids and locked_at, which is the same for all. If fewer are returned than '
   'wanted, there is a last row without id, with the time as of which it has looked as locked_at, and 1 as priority if it is worth looking again soon. A '
   'claim of 50 jobs or more waits for its turn, for half a second, and fails with 55P03 then: ask for less. If it fails, ask for half as '
   'many; of one job "dry" tells which it would be, to be passed over.';
@@ -417,5 +417,5 @@ begin
 end
 $$;
 comment on function "${schema}".pgworker_claim_ids("${schema}".pgworker_request, bigint[]) is
-  'As pgworker_claim, of those of these jobs that are due, have no queue and are held by nobody.';
+  'As pgworker_claim, of those of these jobs that are due, have no queue and are held by no session.';
 revoke execute on function "${schema}".pgworker_claim_ids("${schema}".pgworker_request, bigint[]) from public;

@@ -66,7 +66,7 @@ begin
   perform "${schema}".pgworker_free_queues(queues, owners);
 end
 $$;
-comment on function "${schema}".pgworker_remove_jobs(bigint[]) is 'Deletes the given jobs as if nobody needed them any more, except running ones.';
+comment on function "${schema}".pgworker_remove_jobs(bigint[]) is 'Deletes the given jobs as no longer needed, except running ones.';
 revoke execute on function "${schema}".pgworker_remove_jobs(bigint[]) from public;
 
 create or replace function "${schema}".permanently_fail_jobs(job_ids bigint[], error_message text default null)

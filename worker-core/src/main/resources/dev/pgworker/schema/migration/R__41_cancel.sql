@@ -59,7 +59,7 @@ begin
 end
 $$;
 comment on function "${schema}".pgworker_end_cancelled(bigint[]) is
-  'Deletes those of the given jobs that were cancelled while they ran, and that nobody runs any more, and records that.';
+  'Deletes those of the given jobs that were cancelled while they ran, and that no longer run, and records that.';
 revoke execute on function "${schema}".pgworker_end_cancelled(bigint[]) from public;
 
 -- Other workers leave a job that was cancelled as a failed one. This waits for no lock.

@@ -102,7 +102,7 @@ begin
 end
 $$;
 comment on function "${schema}".pgworker_resume_queue("${schema}".pgworker_pauses) is
-  'Gives a paused queue back to whoever has run a job of it all the time, or else frees it and wakes workers.';
+  'Gives a paused queue back to the worker that has run a job of it all the time, or else frees it and wakes workers.';
 grant execute on function "${schema}".pgworker_resume_queue("${schema}".pgworker_pauses) to public;
 
 create or replace function "${schema}".pgworker_resume(kind text, name text default '') returns boolean
@@ -157,7 +157,7 @@ begin
 end
 $$;
 comment on function "${schema}".pgworker_keep_pauses() is
-  'Locks paused queues that somebody has freed, and frees queues whose last job ended while they were resumed.';
+  'Locks paused queues that another session has freed, and frees queues whose last job ended while they were resumed.';
 revoke execute on function "${schema}".pgworker_keep_pauses() from public;
 
 -- Workers ask every few seconds on the connection on which they listen, and hear nothing until the answer: a locked table is not waited for.

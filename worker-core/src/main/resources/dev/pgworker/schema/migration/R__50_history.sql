@@ -62,7 +62,7 @@ set search_path = pg_catalog, pg_temp as $$
     and (l.mode = 'AccessExclusiveLock'
       or coalesce(t.relname, c.relname) = 'pgworker_history' and l.mode in ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock'))
 $$;
-comment on function "${schema}".pgworker_history_holder() is 'Who holds a lock that keeps entries from being written to the history; null if nobody does.';
+comment on function "${schema}".pgworker_history_holder() is 'Who holds a lock that keeps entries from being written to the history; null if none does.';
 revoke execute on function "${schema}".pgworker_history_holder() from public;
 
 -- Called where nothing is rolled back any more, or the count would be, too. One warning a minute is enough.

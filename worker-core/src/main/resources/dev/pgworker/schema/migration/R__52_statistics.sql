@@ -246,6 +246,6 @@ begin
 end
 $$;
 comment on function "${schema}".pgworker_sample(interval, interval) is
-  'Records the backlog, unless somebody has done so within the given interval or is doing so, and deletes what is older than the time for which '
+  'Records the backlog, unless another session has done so within the given interval or is doing so, and deletes what is older than the time for which '
   'it is kept: up to 1,000 samples and 15,000 other rows. Returns whether it has.';
 revoke execute on function "${schema}".pgworker_sample(interval, interval) from public;

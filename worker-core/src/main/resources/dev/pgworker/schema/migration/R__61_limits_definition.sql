@@ -189,7 +189,7 @@ exception when others or assert_failure then
   return shown;
 end
 $$;
-comment on function "${schema}".pgworker_show(tid[]) is 'Shows jobs that nobody holds, at these addresses, to the trigger that parks them or lets them go; returns how many.';
+comment on function "${schema}".pgworker_show(tid[]) is 'Shows jobs that no worker holds, at these addresses, to the trigger that parks them or lets them go; returns how many.';
 
 revoke execute on function "${schema}".pgworker_note_limited, "${schema}".pgworker_define_limit, "${schema}".pgworker_put_limit,
   "${schema}".pgworker_put_fair_share, "${schema}".pgworker_delete_limit, "${schema}".pgworker_show from public;

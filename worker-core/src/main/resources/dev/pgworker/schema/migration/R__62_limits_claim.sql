@@ -38,7 +38,7 @@ begin
 end
 $$;
 comment on function "${schema}".pgworker_take_arrivals(timestamptz) is
-  'Makes the lanes of jobs that have been parked lately, or notes when they have their first job; for whoever has the turn.';
+  'Makes the lanes of jobs that have been parked lately, or notes when they have their first job; for the caller that has the turn.';
 
 -- Of the jobs that hold a permit some have ended since. The newest version of a row has the last index entry, see pgworker_queue_row.
 create or replace function "${schema}".pgworker_limit_rooms(bucket_ids bigint[], moment timestamptz)
@@ -166,7 +166,7 @@ begin
 end
 $$;
 comment on function "${schema}".pgworker_choose_lanes("${schema}".pgworker_request, bigint, timestamptz) is
-  'Lanes whose jobs may start now, and how many of each, with their weights; and how many lanes it has looked at. For whoever has the turn.';
+  'Lanes whose jobs may start now, and how many of each, with their weights; and how many lanes it has looked at. For the caller that has the turn.';
 
 -- A job of a named queue needs the queue as well. A lane without a free job, because the row or the queue is locked, is tried again
 -- soon, and each time later.

@@ -15,7 +15,7 @@ begin
     on conflict (limit_id, value) do update set holders = array(select unnest(b.holders) union select unnest(excluded.holders));
 end
 $$;
-comment on function "${schema}".pgworker_hold_permits(bigint[]) is 'Gives permits to those of the jobs that run; for whoever has the turn.';
+comment on function "${schema}".pgworker_hold_permits(bigint[]) is 'Gives permits to those of the jobs that run; for the caller that has the turn.';
 
 -- Waiting jobs of which another limit holds than their lane knows. Only those of the tasks that are concerned are read.
 create or replace function "${schema}".pgworker_move_waiting(most int) returns boolean
@@ -50,7 +50,7 @@ begin
 end
 $$;
 comment on function "${schema}".pgworker_move_waiting(int) is
-  'Moves some jobs that wait in lanes of other limits than theirs, and forgets lanes that are empty then; returns whether it has moved any. For whoever has the turn.';
+  'Moves some jobs that wait in lanes of other limits than theirs, and forgets lanes that are empty then; returns whether it has moved any. For the caller that has the turn.';
 
 -- Goes through the jobs in the order of their ids, once for all limits that are new: parks those that no worker holds, and gives permits to
 -- those that run. A row that is locked for longer than patience allows holds up nothing: ordinary claims leave it out. Transactions that
@@ -161,7 +161,7 @@ begin
 end
 $$;
 comment on function "${schema}".pgworker_forget_limits(timestamptz) is
-  'Forgets lanes that have been empty for a while, and buckets that are as good as new; for whoever has the turn.';
+  'Forgets lanes that have been empty for a while, and buckets that are as good as new; for the caller that has the turn.';
 
 create or replace function "${schema}".pgworker_lane_size(names text[], most bigint) returns bigint
 language plpgsql stable

@@ -80,7 +80,7 @@ exception when others or assert_failure then
 end
 $$;
 comment on function "${schema}".pgworker_awaited(bigint, bigint) is
-  'Whether the end of a job with an id in this range may have been asked for. Waits for nobody: false if the table is locked.';
+  'Whether the end of a job with an id in this range may have been asked for. Never waits: false if the table is locked.';
 revoke execute on function "${schema}".pgworker_awaited(bigint, bigint) from public;
 
 create or replace function "${schema}".pgworker_write_ends(gone boolean, job_ids bigint[], hints text[], errors text[], promised boolean[])
@@ -143,7 +143,7 @@ end
 $$;
 comment on function "${schema}".pgworker_write_ends(boolean, bigint[], text[], text[], boolean[]) is
   'Writes ends that are asked for. Of jobs that are gone the hint is "succeeded" of those that a worker held; of others it is null unless they have failed '
-  'for good. Of promised ones the worker knows that it is to pass the result on. Waits for nobody, and fails with a line in the log.';
+  'for good. Of promised ones the worker knows that it is to pass the result on. Never waits, and fails with a line in the log.';
 revoke execute on function "${schema}".pgworker_write_ends(boolean, bigint[], text[], text[], boolean[]) from public;
 
 -- A sequence shows whether anything has ever been asked for, as no session can lock it; schemas where nothing was pay for nothing else.
@@ -228,7 +228,7 @@ begin
 end
 $$;
 comment on function "${schema}".pgworker_results(bigint[]) is
-  'How those of the jobs have ended that have, as pgworker_ends tells it; "absent" are those whose end nobody has asked for, or whose transaction is '
+  'How those of the jobs have ended that have, as pgworker_ends tells it; "absent" are those whose end was not asked for, or whose transaction is '
   'not committed, or whose record has expired. Of those that have not ended there is no row. Not more than some megabytes of results are told at once.';
 revoke execute on function "${schema}".pgworker_results(bigint[]) from public;
 

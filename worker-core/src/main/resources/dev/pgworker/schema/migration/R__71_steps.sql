@@ -67,7 +67,7 @@ begin
 end
 $$;
 comment on function "${schema}".pgworker_take_signal(text) is
-  'Deletes the oldest signal of this name that nobody holds, and returns it; null if there is none.';
+  'Deletes the oldest signal of this name that no session holds, and returns it; null if there is none.';
 revoke execute on function "${schema}".pgworker_take_signal(text) from public;
 
 create or replace function "${schema}".pgworker_wait(
@@ -221,7 +221,7 @@ end
 $$;
 comment on function "${schema}".pgworker_deliver_signal(text) is
   'Gives the oldest signal of this name to the job that has waited longest for it, which is due then, and returns its id; null if there is none of both that '
-  'nobody holds.';
+  'no session holds.';
 revoke execute on function "${schema}".pgworker_deliver_signal(text) from public;
 
 -- Goes from name to name, so that many signals of one that is held up stand before no others.
@@ -264,8 +264,8 @@ begin
 end
 $$;
 comment on function "${schema}".pgworker_deliver_signals() is
-  'Gives signals to the jobs that wait for them, 500 at most: whether there may be more, and whether somebody holds one or its job, so that it is worth '
-  'looking again soon. Waits for nobody.';
+  'Gives signals to the jobs that wait for them, 500 at most: whether there may be more, and whether another session holds one or its job, so that it is worth '
+  'looking again soon. Never waits.';
 revoke execute on function "${schema}".pgworker_deliver_signals() from public;
 
 create or replace function "${schema}".pgworker_tend_steps(inout after bigint, out more boolean)

@@ -10,8 +10,8 @@ begin
 end
 $$;
 comment on function "${schema}".pgworker_continue() is
-  'Has jobs go on for which something has come: whether there may be more to be done at once, and whether somebody holds something, so that it is worth '
-  'calling again soon. Waits for nobody.';
+  'Continues jobs for which something has come: whether there may be more to be done at once, and whether another session holds a row, so that it is worth '
+  'calling again soon. Never waits.';
 revoke execute on function "${schema}".pgworker_continue() from public;
 
 create or replace function "${schema}".pgworker_tend_continuations(inout after bigint, out more boolean)
@@ -23,6 +23,6 @@ begin
 end
 $$;
 comment on function "${schema}".pgworker_tend_continuations(bigint) is
-  'Deletes what nobody needs any more of what jobs wait for and have done, of a part of the jobs after this id; returns where to go on, null for at the '
+  'Deletes what is no longer needed of what jobs wait for and have done, of a part of the jobs after this id; returns where to continue, null for at the '
   'beginning, and whether to do so at once. Otherwise call it every 10 seconds.';
 revoke execute on function "${schema}".pgworker_tend_continuations(bigint) from public;

@@ -34,7 +34,7 @@ end
 $$;
 comment on function "${schema}".pgworker_note_ends() is
   'Notes in the edges of some jobs how those have ended, or that one which had failed has been retried, and has the jobs looked at that wait for them. Returns '
-  'whether it has done anything; for whoever has the turn.';
+  'whether it has done anything; for the caller that has the turn.';
 revoke execute on function "${schema}".pgworker_note_ends() from public;
 
 -- A group in which one row is refused is halved until that row is alone.
@@ -96,7 +96,7 @@ begin
 end
 $$;
 comment on function "${schema}".pgworker_settle(bigint[], timestamptz[], text[], boolean) is
-  'Has jobs that wait become due at these times, or fail with these errors, or removes them. Returns those that it has changed; for whoever has the turn.';
+  'Has jobs that wait become due at these times, or fail with these errors, or removes them. Returns those that it has changed; for the caller that has the turn.';
 revoke execute on function "${schema}".pgworker_settle(bigint[], timestamptz[], text[], boolean) from public;
 
 create or replace function "${schema}".pgworker_flow_decisions() returns table (id bigint, decision text, run_at timestamptz, error text)
@@ -183,7 +183,7 @@ end
 $$;
 comment on function "${schema}".pgworker_release_successors() is
   'Releases jobs whose predecessors have ended, or does what was asked for if one of those has not succeeded: whether there may be more to be done at once, '
-  'and whether somebody holds something, so that it is worth calling again soon. Waits for nobody.';
+  'and whether another session holds a row, so that it is worth calling again soon. Never waits.';
 revoke execute on function "${schema}".pgworker_release_successors() from public;
 
 -- What is known of a job of a flow stays for a while after its end, for those who ask, and as long as a job is there that may read its result. Of

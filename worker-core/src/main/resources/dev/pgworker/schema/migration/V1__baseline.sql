@@ -489,7 +489,7 @@ create table if not exists "${schema}".pgworker_limit_lanes (
 ) with (fillfactor = 50, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_scale_factor = 0.05);
 create index if not exists pgworker_limit_lanes_share on "${schema}".pgworker_limit_lanes (share) where share is not null;
 comment on table "${schema}".pgworker_limit_lanes is
-  'Jobs that wait for the same: where the first of them is, when to try again if somebody holds it, the bucket that had no room for it, the one of its fair '
+  'Jobs that wait for the same: where the first of them is, when to try again if another session holds it, the bucket that had no room for it, the one of its fair '
   'share, and its place in the order of starts.';
 create table if not exists "${schema}".pgworker_limit_buckets (
   id bigint generated always as identity constraint pgworker_limit_buckets_pkey primary key,
@@ -511,7 +511,7 @@ create table if not exists "${schema}".pgworker_limit_passes (
 insert into "${schema}".pgworker_limit_passes (place)
   select null where not exists (select from "${schema}".pgworker_limit_passes);
 comment on table "${schema}".pgworker_limit_passes is
-  'One row: how far pgworker_apply_limits has gone through the jobs, for which limits, and which jobs somebody has held.';
+  'One row: how far pgworker_apply_limits has gone through the jobs, for which limits, and which jobs other sessions have held.';
 create table if not exists "${schema}".pgworker_limit_turn ();
 comment on table "${schema}".pgworker_limit_turn is 'Always empty. Locked by who claims limited jobs.';
 create table if not exists "${schema}".pgworker_limit_salt (salt text not null);
@@ -538,12 +538,12 @@ create table if not exists "${schema}".pgworker_ends (
   constraint pgworker_ends_ended_check check ((outcome is null) = (ended_at is null) and (outcome is null) = (expires_at is null))
 ) with (fillfactor = 70, vacuum_truncate = false, toast.vacuum_truncate = false, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_scale_factor = 0.05);
 create sequence if not exists "${schema}".pgworker_ends_used;
-comment on sequence "${schema}".pgworker_ends_used is 'Has a value once somebody has asked for the end of a job.';
+comment on sequence "${schema}".pgworker_ends_used is 'Has a value once the end of a job was asked for.';
 create index if not exists pgworker_ends_open on "${schema}".pgworker_ends (job_id) where outcome is null;
 create index if not exists pgworker_ends_expires on "${schema}".pgworker_ends (expires_at) where outcome is not null and not flow;
 create index if not exists pgworker_ends_news on "${schema}".pgworker_ends (job_id) where news;
 comment on table "${schema}".pgworker_ends is
-  'Jobs whose end somebody wants to know, and how they have ended: succeeded, failed (for good, and nobody has retried it), removed, cancelled, or '
+  'Jobs whose end was asked for, and how they have ended: succeeded, failed (for good, and not retried), removed, cancelled, or '
   'unknown (it is gone, and its end could not be written). awaited: a program waits for the result. flow: jobs are to start after it; news: '
   'and have not been told of this end. marked_by: the last transaction that has asked and had not added the job.';
 
@@ -630,7 +630,7 @@ create or replace view "${schema}".pgworker_history_sizes as
         and k.database = (select d.oid from pg_database d where d.datname = current_database())) as locked) l
   where c.oid = '"${schema}".pgworker_history'::regclass;
 comment on view "${schema}".pgworker_history_sizes is
-  'How many entries the history has, estimated, how large it is, and whether somebody has locked it against reading.';
+  'How many entries the history has, estimated, how large it is, and whether another session has locked it against reading.';
 
 -- Roles that could change jobs before an adoption can do so afterwards.
 do $grants$

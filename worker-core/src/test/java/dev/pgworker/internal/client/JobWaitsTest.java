@@ -61,7 +61,7 @@ class JobWaitsTest {
         Instant later = Instant.parse("2099-01-01T00:00:00Z");
         long id = add(JobSpec.builder().runAt(later).build());
 
-        assertThat(waitOf(id)).isEqualTo(new JobWait(Reason.TIME, later, null, "Its time has not come."));
+        assertThat(waitOf(id)).isEqualTo(new JobWait(Reason.TIME, later, null, "It is not due yet."));
         set(id, "attempts = 3");
         assertThat(waitOf(id))
                 .isEqualTo(new JobWait(

@@ -1,7 +1,6 @@
-/* Filters of a list that somebody keeps under a name, in this browser. */
+/* Filters of a list that a user keeps under a name, in this browser. */
 
 import { html, useRef, useState } from "../lib.js";
-import { createStore, useStore } from "../store.js";
 import { href, Link } from "../router.js";
 import { Button, useDismiss } from "./button.js";
 import { Icon } from "./icons.js";
@@ -10,24 +9,13 @@ import { OneLine } from "./words.js";
 const KEY = "pgworker.filters";
 const MOST = 30;
 
+/* [{page, name, query}] of all pages, by name. */
 function stored() {
   try {
     const all = JSON.parse(localStorage.getItem(KEY) ?? "[]");
     return Array.isArray(all) ? all.filter((one) => typeof one?.name === "string" && one.query) : [];
   } catch {
     return [];
-  }
-}
-
-/* [{page, name, query}] of all pages, by name. */
-const saved = createStore(stored());
-
-function keep(all) {
-  saved.set(all);
-  try {
-    localStorage.setItem(KEY, JSON.stringify(all));
-  } catch {
-    // Without storage they last as long as the page.
   }
 }
 
@@ -49,17 +37,31 @@ export function SavedFilters({ page, query }) {
 }
 
 function List({ page, query, focus, close }) {
-  const all = useStore(saved);
+  const [all, setAll] = useState(stored);
   const [name, setName] = useState("");
+  const [problem, setProblem] = useState("");
   const mine = all.filter((one) => one.page === page);
   const empty = Object.values(query).every((value) => !value);
-  const without = (lost) => all.filter((one) => one.page !== page || one.name !== lost);
+  /* Another tab may have changed them since they were read. */
+  const keep = (lost, ...added) => {
+    const next = [...stored().filter((one) => one.page !== page || one.name !== lost), ...added];
+    next.sort((one, other) => one.name.localeCompare(other.name));
+    try {
+      localStorage.setItem(KEY, JSON.stringify(next));
+      setAll(next);
+      setName("");
+    } catch {
+      setProblem("This browser does not store filters.");
+    }
+  };
   const save = (event) => {
     event.preventDefault();
-    const others = without(name.trim());
-    const next = [...others, { page, name: name.trim(), query }];
-    keep(next.sort((one, other) => one.name.localeCompare(other.name)));
-    setName("");
+    const given = name.trim();
+    if (mine.length >= MOST && !mine.some((one) => one.name === given)) {
+      setProblem(`There are ${MOST} filters already. Delete one first.`);
+    } else {
+      keep(given, { page, name: given, query });
+    }
   };
   return html`<div class="popover pill-popover saved-filters">
     ${mine.length === 0 && html`<p class="muted">None yet.</p>`}
@@ -67,15 +69,15 @@ function List({ page, query, focus, close }) {
       (one) => html`<li key=${one.name}>
         <${Link} to=${href([page], one.query)} onClick=${close}><${OneLine} text=${one.name} /></${Link}>
         <${Button} kind="quiet" icon="close" aria-label=${`Delete filter ${one.name}`}
-          onClick=${() => (keep(without(one.name)), focus())} /></li>`,
+          onClick=${() => (keep(one.name), focus())} /></li>`,
     )}</ul>
     ${
       !empty &&
-      mine.length < MOST &&
       html`<form onSubmit=${save}>
         <label for="filter-name">Save the current filter as</label>
-        <input id="filter-name" required=${true} maxlength="60" autocomplete="off" value=${name}
+        <input id="filter-name" required=${true} pattern=".*\\S.*" title="A name" maxlength="60" autocomplete="off" value=${name}
           onInput=${(event) => setName(event.target.value)} />
+        ${problem && html`<p class="field-error" role="alert">${problem}</p>`}
         <div class="form-end"><button class="button primary"><span>Save</span></button></div>
       </form>`
     }
