@@ -295,7 +295,7 @@ begin
 end
 $$;
 comment on function "${schema}".pgworker_put_waiting("${schema}".job_spec[], text[], text) is
-  'Updates those of the jobs with these keys that wait, and returns them. Raises 55P03 when somebody holds a job with one of the keys.';
+  'Updates those of the jobs with these keys that wait, and returns them. Raises 55P03 when another session holds a job with one of the keys.';
 grant execute on function "${schema}".pgworker_put_waiting("${schema}".job_spec[], text[], text) to public;
 
 -- New jobs get ids in the order of the input, so jobs of one queue start in that order. Keyed rows are written in key order

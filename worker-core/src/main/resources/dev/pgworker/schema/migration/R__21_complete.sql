@@ -16,7 +16,7 @@ language sql stable as $$
   left join lateral (select j.* from "${schema}"._private_jobs j where j.id operator(pg_catalog.=) g.id offset 0) h on true
 $$;
 comment on function "${schema}".pgworker_missed(text, bigint[], timestamptz[]) is
-  'Why nothing was written of these jobs: "busy" (somebody holds the row for a moment: call again), "lost" (no longer this claim''s) or '
+  'Why nothing was written of these jobs: "busy" (another session holds the row for a moment: call again), "lost" (no longer this claim''s) or '
   '"gone" (there is no such job).';
 revoke execute on function "${schema}".pgworker_missed(text, bigint[], timestamptz[]) from public;
 
@@ -138,5 +138,5 @@ end
 $$;
 comment on function "${schema}".pgworker_free_queues(int[], text[], timestamptz[]) is
   'Unlocks those of the queues that the workers hold, by these claims if any are given, and wakes workers; returns those that they hold still, because '
-  'somebody holds the row or a trigger of somebody''s refuses it.';
+  'another session holds the row or a trigger of the application refuses it.';
 revoke execute on function "${schema}".pgworker_free_queues(int[], text[], timestamptz[]) from public;

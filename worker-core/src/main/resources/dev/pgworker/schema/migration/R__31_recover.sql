@@ -19,8 +19,8 @@ set search_path = pg_catalog, pg_temp as $$
     and q.locked_by is distinct from 'pgworker-paused'
 $$;
 comment on function "${schema}".pgworker_locks(text[]) is
-  'The jobs and queues (job_id is null) that the given workers hold, or anybody: one snapshot, one pass over each table. Jobs that wait for '
-  'a limit and paused queues are held by nobody.';
+  'The jobs and queues (job_id is null) that the given workers hold, or any worker: one snapshot, one pass over each table. Jobs that wait for '
+  'a limit and paused queues are held by none.';
 revoke execute on function "${schema}".pgworker_locks(text[]) from public;
 
 create or replace function "${schema}".pgworker_held_by(worker_ids text[], out job_ids bigint[], out idle_queues int[])
@@ -328,7 +328,7 @@ comment on function "${schema}".pgworker_recover(text[], bigint[], int[], interv
   'runs again after the delay, its attempt not counted (outcome "returned"); later, and with action "fail", the attempt counts '
   '("failed", or "exhausted" if it was the last). "reschedule": it runs at the given time; null attempts leave the attempt uncounted '
   '("rescheduled"). "skip": it stays locked. A job that lost its key while running is never run again ("superseded"), and one that was cancelled is deleted ("cancelled"). One that cannot be '
-  'changed, because of a trigger of somebody''s for instance, stays locked as well ("refused: " and the reason).';
+  'changed, for example because of a trigger of the application, stays locked as well ("refused: " and the reason).';
 revoke execute on function "${schema}".pgworker_recover(text[], bigint[], int[], interval, int, text[], timestamptz[], int[]) from public;
 
 create or replace function "${schema}".recover_dead_worker_jobs(worker_ids text[], recovery_delay interval default '0') returns int

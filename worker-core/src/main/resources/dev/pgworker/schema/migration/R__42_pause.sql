@@ -38,7 +38,7 @@ begin
 end
 $$;
 comment on function "${schema}".pgworker_hold_queue(text) is
-  'Locks a queue, which is created if it does not exist, for a pause that is recorded already. A job of it that runs goes on.';
+  'Locks a queue, which is created if it does not exist, for a pause that is recorded already. A job of it that runs continues.';
 grant execute on function "${schema}".pgworker_hold_queue(text) to public;
 
 create or replace function "${schema}".pgworker_pause(kind text, name text default '', by text default null, reason text default null)
@@ -69,7 +69,7 @@ end
 $$;
 comment on function "${schema}".pgworker_pause(text, text, text, text) is
   'Has workers start no more jobs of a task (kind "task", PgWorker only), of a queue ("queue", all workers) or at all ("all", PgWorker '
-  'only) until that is resumed, and records who wants it and why. What runs goes on. Returns whether it was not paused before.';
+  'only) until that is resumed, and records who wants it and why. Running jobs continue. Returns whether it was not paused before.';
 grant execute on function "${schema}".pgworker_pause(text, text, text, text) to public;
 
 -- The jobs that ran when the queue was paused may run still, and it is theirs again then. Their workers find out when they end; one whose

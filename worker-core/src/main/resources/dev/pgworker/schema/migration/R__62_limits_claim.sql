@@ -253,7 +253,7 @@ end
 $$;
 comment on function "${schema}".pgworker_start_limited("${schema}".pgworker_request, bigint[], bigint[], float8[], float8, timestamptz, boolean) is
   'Claims so many jobs of these lanes, notes them in their buckets, and takes the lanes to their next jobs and further back in the order of turns; for '
-  'whoever has the turn. Dry, it tells which job would be the first.';
+  'the caller that has the turn. Dry, it returns which job would be the first.';
 
 create or replace function "${schema}".pgworker_claim_limited(request "${schema}".pgworker_request, wanted int, dry boolean default false)
 returns setof "${schema}".pgworker_claimed

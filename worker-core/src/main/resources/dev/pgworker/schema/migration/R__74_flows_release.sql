@@ -133,7 +133,7 @@ begin
 end
 $$;
 comment on function "${schema}".pgworker_flow_decisions() is
-  'What becomes of some of the jobs that are to be looked at: "release", "fail" with an error, "remove", or null if they go on waiting.';
+  'What becomes of some of the jobs that are to be looked at: "release", "fail" with an error, "remove", or null if they continue to wait.';
 revoke execute on function "${schema}".pgworker_flow_decisions() from public;
 
 -- What is noted is done by the next call, so that rows that the triggers on the jobs write are locked for a moment only.
