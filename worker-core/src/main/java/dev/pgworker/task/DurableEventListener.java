@@ -13,7 +13,7 @@ import org.springframework.core.annotation.AliasFor;
  * such listener that accepts it, and the method is the handler of these jobs. So each listener runs, fails and is retried by itself, on any
  * instance of the application.
  *
- * <p>The jobs are added by the thread that publishes the event, all in one transaction, before {@code publishEvent} returns. If
+ * <p>The jobs are added by the thread that publishes the event, those of each worker in one transaction, before {@code publishEvent} returns. If
  * there is a Spring transaction on the worker's {@code DataSource}, that is the one: a rollback leaves no job. Otherwise the jobs are committed
  * on return. If they cannot be added, {@code publishEvent} throws what {@link dev.pgworker.job.JobScheduler} throws.
  *

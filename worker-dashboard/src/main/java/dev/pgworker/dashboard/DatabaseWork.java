@@ -51,11 +51,18 @@ final class DatabaseWork {
     }
 
     <T> T read(Callable<T> work) {
-        return call(work, LONGEST_READ, "The database takes too long to answer, or all connections are in use.");
+        return call(
+                work,
+                LONGEST_READ,
+                "The database takes too long to answer, or all connections are in use." + " Try again in a moment.");
     }
 
     <T> T change(Callable<T> work) {
-        return call(() -> changed(work), LONGEST_CHANGE, "The change takes long, and may still be made.");
+        return call(
+                () -> changed(work),
+                LONGEST_CHANGE,
+                "The change waits, perhaps for a row that another"
+                        + " transaction has locked, and may still be made. Reload the page before you repeat it.");
     }
 
     private <T> T changed(Callable<T> work) throws Exception {
@@ -84,7 +91,7 @@ final class DatabaseWork {
         } catch (TimeoutException e) {
             result.cancel(true);
             threads.purge();
-            throw new Refusal(503, tooLong + " Try again in a moment.");
+            throw new Refusal(503, tooLong);
         } catch (InterruptedException e) {
             result.cancel(true);
             Thread.currentThread().interrupt();

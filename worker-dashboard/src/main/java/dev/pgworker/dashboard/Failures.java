@@ -43,6 +43,9 @@ final class Failures {
                     "The database user lacks a right: " + sentence(rootMessage(failure))
                             + " The role viewer in docs/schema.md has those that the pages need.");
         }
+        if ("55P03".equals(state)) {
+            return new Refusal(503, "Another transaction has locked what this needs. Try again in a moment.");
+        }
         if ("25006".equals(state)) {
             return new Refusal(503, "The database is read-only.");
         }

@@ -1,5 +1,6 @@
 package dev.pgworker.dashboard;
 
+import java.sql.SQLException;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
@@ -7,6 +8,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 
 import org.junit.jupiter.api.Test;
+import org.springframework.dao.CannotAcquireLockException;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -35,5 +37,13 @@ class DatabaseWorkTest {
                 .hasSize(2);
         assertThat(work.change(() -> "changed")).isEqualTo("changed");
         work.stop();
+    }
+
+    @Test
+    void aLockTimeoutIsNoOutage() {
+        SQLException locked = new SQLException("canceling statement due to lock timeout", "55P03");
+
+        assertThat(Failures.explain(new CannotAcquireLockException("change", locked)))
+                .hasMessageContaining("Another transaction has locked what this needs");
     }
 }

@@ -11,7 +11,11 @@ import dev.pgworker.task.JobHandler
 import dev.pgworker.task.JobHandlerMethods
 import dev.pgworker.task.JobTimeoutException
 import dev.pgworker.testsupport.TestPostgres
+import kotlinx.coroutines.Dispatchers
+import kotlinx.coroutines.NonCancellable
 import kotlinx.coroutines.delay
+import kotlinx.coroutines.isActive
+import kotlinx.coroutines.withContext
 import org.assertj.core.api.Assertions.assertThat
 import org.assertj.core.api.Assertions.assertThatThrownBy
 import org.junit.jupiter.api.Test
@@ -149,6 +153,24 @@ class KotlinTest(
             }
         }
 
+        @JobHandler("elsewhere", timeout = "200ms", maxAttempts = 1)
+        suspend fun elsewhere() {
+            val thread = Thread.currentThread()
+            try {
+                withContext(Dispatchers.IO) {
+                    while (isActive) {
+                        Thread.onSpinWait()
+                    }
+                    // Long enough for an attempt that does not wait for it to end.
+                    Thread.sleep(300)
+                    seen.add("ended")
+                }
+            } finally {
+                withContext(NonCancellable) { delay(1.milliseconds) }
+                seen.add(thread == Thread.currentThread())
+            }
+        }
+
         @JobHandler("failing", maxAttempts = 1)
         suspend fun failing(greeting: Greeting) {
             delay(1.milliseconds)
@@ -176,6 +198,14 @@ class KotlinTest(
 
         assertThat((next() as JobFailed).error()).isInstanceOf(JobTimeoutException::class.java)
         assertThat(suspending.seen.poll()).isEqualTo("cancelled")
+    }
+
+    @Test
+    fun `a cancelled suspend function ends on other threads and cleans up before its attempt ends`() {
+        jobs.addJob("elsewhere", null)
+
+        assertThat((next() as JobFailed).error()).isInstanceOf(JobTimeoutException::class.java)
+        assertThat(listOf(suspending.seen.poll(), suspending.seen.poll())).containsExactly("ended", true)
     }
 
     @Test
