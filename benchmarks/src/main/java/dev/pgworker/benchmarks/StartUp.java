@@ -13,8 +13,8 @@ final class StartUp implements Scenario {
 
     @Override
     public String title(Options options) {
-        return "start-up: a new process and one waiting job, its first drain of " + options.jobs() / 5
-                + " jobs and a later one, and a process that is idle for " + options.idleSeconds() + " s";
+        return "start-up: a new process and one waiting job, its first and a later drain of " + options.jobs() / 5
+                + " jobs, and a process idle for " + options.idleSeconds() + " s";
     }
 
     /** A bare loop has no process to start. */
