@@ -54,15 +54,15 @@ final class DatabaseWork {
         return call(
                 work,
                 LONGEST_READ,
-                "The database takes too long to answer, or all connections are in use." + " Try again in a moment.");
+                "The database takes too long to answer, or all connections are in use. Try again in a moment.");
     }
 
     <T> T change(Callable<T> work) {
         return call(
                 () -> changed(work),
                 LONGEST_CHANGE,
-                "The change waits, perhaps for a row that another"
-                        + " transaction has locked, and may still be made. Reload the page before you repeat it.");
+                "The change waits, perhaps for a row that another transaction has locked, and may still be made."
+                        + " Reload the page before you repeat it.");
     }
 
     private <T> T changed(Callable<T> work) throws Exception {
